@@ -1,0 +1,138 @@
+"""Actions: what the machine decided, as orders. Recorded in order, then carried out.
+
+These structs are also what a journal row holds, so a field here is a promise to every stored
+journal: a changed meaning needs a new tag ("CreateTask.2"), never a new reading of an old one.
+`…_ref` fields are set only in recorded rows whose value stands apart (over 4 KiB): the number
+of the payload within the row.
+"""
+
+from __future__ import annotations
+
+from typing import Any, TypeAlias
+
+import msgspec
+from msgspec import Raw
+
+from perdure.model.failure import FailureRecord
+from perdure.model.status import RunStatus, TaskStatus
+
+
+class Action(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="do"):
+    """The common base: a record with its kind in the field `do`."""
+
+
+class OpenRun(Action, frozen=True, tag="OpenRun"):
+    """The first record of every run. Times in µs since the epoch; `python` is "3.11"."""
+
+    definition: str
+    version: str
+    hash: str
+    python: str
+    input: Raw | None = None
+    input_ref: int | None = None
+    config: Raw | None = None
+    config_ref: int | None = None
+    metadata: dict[str, str] = {}
+    deadline: int | None = None
+
+
+class CreateTask(Action, frozen=True, tag="CreateTask"):
+    """A node is reached and becomes a task, pending (a DispatchTask follows) or already resolved.
+
+    `secrets`: JSON pointers into `input` whose text is a secret's template.
+    """
+
+    task: str
+    node: str
+    status: TaskStatus
+    input: Raw | None = None
+    input_ref: int | None = None
+    output: Raw | None = None
+    output_ref: int | None = None
+    failure: FailureRecord | None = None
+    branches: tuple[str, ...] | None = None
+    secrets: dict[str, str] = {}
+
+
+class DispatchTask(Action, frozen=True, tag="DispatchTask"):
+    """Run an attempt of a pending task, no earlier than `not_before` (0 = at once)."""
+
+    task: str
+    node: str
+    attempt: int = 0
+    not_before: int = 0
+    queue: str | None = None
+
+
+class CompleteTask(Action, frozen=True, tag="CompleteTask"):
+    """An attempt's output is the task's."""
+
+    task: str
+    node: str
+    attempt: int = 0
+    output: Raw | None = None
+    output_ref: int | None = None
+
+
+class FailTask(Action, frozen=True, tag="FailTask"):
+    """The task failed for good."""
+
+    task: str
+    node: str
+    attempt: int
+    failure: FailureRecord
+
+
+class RetryTask(Action, frozen=True, tag="RetryTask"):
+    """`attempt` failed; attempt + 1 of the same task runs with its stored input at `not_before`."""
+
+    task: str
+    node: str
+    attempt: int
+    failure: FailureRecord
+    not_before: int
+
+
+class Claimed(Action, frozen=True, tag="Claimed"):
+    """Another worker took the run from one that died. Written by the store, never decided."""
+
+    worker: str
+
+
+class FinishRun(Action, frozen=True, tag="FinishRun"):
+    """The run ends."""
+
+    status: RunStatus
+    output: Raw | None = None
+    output_ref: int | None = None
+    failure: FailureRecord | None = None
+
+
+AnyAction: TypeAlias = (
+    OpenRun
+    | CreateTask
+    | DispatchTask
+    | CompleteTask
+    | FailTask
+    | RetryTask
+    | Claimed
+    | FinishRun
+)
+
+
+class Transition(msgspec.Struct, omit_defaults=True):
+    """What one event led to, at one time (µs since the epoch).
+
+    `ignored` says why an event changed nothing; such a transition has no actions.
+    """
+
+    at: int
+    actions: list[Any] = []
+    ignored: str | None = None
+    signal_delivered: bool = False
+
+
+__all__ = [
+    "Action", "AnyAction", "Claimed", "CompleteTask", "CreateTask", "DispatchTask", "FailTask",
+    "FinishRun", "OpenRun", "RetryTask", "Transition",
+]  # fmt: skip

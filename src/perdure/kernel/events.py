@@ -1,0 +1,40 @@
+"""Events: what happened to a run, in the past tense. The set is closed (G-3).
+
+Values travel as JSON text in `msgspec.Raw`: the kernel decodes one only when a template asks.
+"""
+
+from __future__ import annotations
+
+from typing import TypeAlias
+
+import msgspec
+from msgspec import Raw
+
+from perdure.model.failure import FailureRecord
+
+
+class RunStarted(msgspec.Struct, frozen=True):
+    """A run was created. `start_node` overrides the definition's entry."""
+
+    start_node: str | None = None
+
+
+class NodeCompleted(msgspec.Struct, frozen=True):
+    """An attempt (counted from 0) ended with an output."""
+
+    task: str
+    node: str
+    attempt: int
+    output: Raw
+
+
+class NodeFailed(msgspec.Struct, frozen=True):
+    """An attempt (counted from 0) ended with a failure, or was given up on."""
+
+    task: str
+    node: str
+    attempt: int
+    failure: FailureRecord
+
+
+Event: TypeAlias = RunStarted | NodeCompleted | NodeFailed

@@ -1,0 +1,82 @@
+"""GraphPlan: a graph with its templates compiled, as the machine decides by it.
+
+The kernel knows templates only through these protocols; whoever loads a document fills them in.
+A plan is immutable and shared by all runs of its definition.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Literal, Protocol
+
+import msgspec
+
+from perdure.model.graph import GraphShape
+from perdure.model.policy import RetryPolicy
+
+
+class SpecTemplate(Protocol):
+    """A node's spec (or the document's output) with its templates compiled."""
+
+    @property
+    def constant(self) -> bool:
+        """True when there is nothing to evaluate: render gives the same value every time."""
+
+    @property
+    def secrets(self) -> Mapping[str, str]:
+        """JSON pointer → template text, for the strings that read `secrets`; render leaves the
+        text there and the dispatcher fills it in for each attempt."""
+
+    def render(self, scope: Mapping[str, Any], /) -> Any:
+        """The value with every template evaluated. Any exception is the node's failure."""
+
+
+class Condition(Protocol):
+    """An edge's condition."""
+
+    def evaluate(self, scope: Mapping[str, Any], /) -> bool:
+        """Its truth by the forgiving rules (G-63). Any exception is a routing error."""
+
+
+class PlannedNode(msgspec.Struct, frozen=True):
+    """One node. `reads`: the nodes whose outputs its spec and its outgoing conditions can read;
+    None when that cannot be told from the text. `step`: the step a TASK names when its name is
+    plain text. `timeout` in µs per attempt: None = the handler's default, 0 = no limit."""
+
+    id: str
+    type: str
+    spec: SpecTemplate
+    reads: tuple[str, ...] | None = ()
+    retry: RetryPolicy | None = None
+    timeout: int | None = None
+    queue: str | None = None
+    label: str | None = None
+    step: str | None = None
+
+
+class PlannedEdge(msgspec.Struct, frozen=True):
+    """An outgoing edge of a SWITCH: condition None = always taken, unless it is the default."""
+
+    target: str
+    condition: Condition | None = None
+    default: bool = False
+
+
+class GraphPlan(msgspec.Struct, frozen=True):
+    """Everything a GraphMachine reads about its definition."""
+
+    name: str
+    version: str
+    hash: str
+    shape: GraphShape
+    nodes: Mapping[str, PlannedNode]
+    #: Outgoing edges of SWITCH nodes, in document order.
+    choices: Mapping[str, tuple[PlannedEdge, ...]]
+    #: The start node; None when a start must name one (several nodes without incoming edges).
+    entry: str | None
+    #: The document's `output`, or None: the outputs of the completed leaves.
+    output: SpecTemplate | None = None
+    output_reads: tuple[str, ...] | None = ()
+    on_failure: Literal["continue", "drain", "cancel"] = "continue"
+    #: Nodes whose output some template may read; None = any. Others are not kept in memory.
+    referenced: frozenset[str] | None = None

@@ -1,0 +1,66 @@
+"""The machine's protocol, what it needs from outside, and what it may ask for half-way."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Mapping
+from typing import Any, Protocol, TypeAlias
+
+import msgspec
+from msgspec import Raw
+
+from perdure.kernel.actions import Transition
+from perdure.kernel.events import Event
+from perdure.model.policy import NO_RETRY, RetryPolicy
+
+
+class Load(msgspec.Struct, frozen=True):
+    """The machine needs these completed nodes' outputs; send a Loaded into the generator."""
+
+    outputs: tuple[str, ...]
+
+
+class Loaded(msgspec.Struct, frozen=True):
+    """The answer to a Load: every asked node's output. A missing one is a StoreError (D-9)."""
+
+    outputs: Mapping[str, Raw]
+
+
+class Codec(Protocol):
+    """Values to and from JSON text."""
+
+    def encode(self, value: Any, /) -> bytes:
+        """JSON of a plain value. Raises InvalidRequest for what JSON cannot hold."""
+
+    def decode(self, data: bytes | Raw, /) -> Any:
+        """The plain value of JSON text."""
+
+
+def _no_policy(step: str) -> RetryPolicy:
+    return NO_RETRY
+
+
+class Deps(msgspec.Struct, frozen=True):
+    """What a machine is given instead of reaching for it. `now` is µs since the epoch; `new_id`
+    gives time-ordered ids; `roll` gives chance in [0, 1); `policy` the retry policy a step was
+    declared with, for nodes that name a step and set no `retry` of their own."""
+
+    now: Callable[[], int]
+    new_id: Callable[[], str]
+    roll: Callable[[], float]
+    codec: Codec
+    policy: Callable[[str], RetryPolicy] = _no_policy
+
+
+Decision: TypeAlias = Generator[Load, Loaded, Transition]
+
+
+class Machine(Protocol):
+    """Decides for one run. One event at a time; the caller serialises events per run (G-4)."""
+
+    def apply(self, event: Event, /) -> Decision:
+        """Decide what one event leads to.
+
+        The snapshot is changed only when the transition is returned; on any exception, also one
+        thrown in at a Load, it is as before (D-10). Raises InvalidRequest, RunFinished,
+        RunActive: permanent; StoreError: transient, apply the event again.
+        """

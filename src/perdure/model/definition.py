@@ -1,0 +1,57 @@
+"""Definition: what is to be run, whichever door wrote it.
+
+The engine knows a door only through this class: a name, a version (a label), a hash (the
+identity), the source that any process can rebuild it from, and the machine that decides.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Any, Generic, TypeVar
+
+I = TypeVar("I")  # noqa: E741  input
+O = TypeVar("O")  # noqa: E741  output
+
+
+class Definition(ABC, Generic[I, O]):
+    """A Graph, a Saga or a Workflow."""
+
+    #: Which door: "graph", "saga" or "workflow".
+    kind: str = ""
+
+    @property
+    @abstractmethod
+    def name(self) -> str:
+        """The definition's name; runs are known by (name, run id)."""
+
+    @property
+    @abstractmethod
+    def version(self) -> str:
+        """A label people read; `hash` is the identity (D-36)."""
+
+    @property
+    @abstractmethod
+    def hash(self) -> str:
+        """The content's hash, hexadecimal."""
+
+    @property
+    @abstractmethod
+    def source(self) -> bytes:
+        """What another process rebuilds the definition from; empty where code is the source."""
+
+    @property
+    @abstractmethod
+    def max_duration(self) -> int | None:
+        """How long a run may take, in µs; None = no end."""
+
+    @property
+    @abstractmethod
+    def retention(self) -> int:
+        """How long a finished run is kept, in µs."""
+
+    @abstractmethod
+    def machine(self, run: Any, deps: Any) -> Any:
+        """A kernel machine deciding for `run` (a kernel Run) with `deps` (kernel Deps)."""
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.name} version {self.version}>"

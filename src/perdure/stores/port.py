@@ -1,0 +1,249 @@
+"""The Store port: what a store is asked, what it answers, and what is atomic.
+
+The journal's key (run, seq) is the fence: an append at a seq that another writer took is
+refused, whoever thinks to own the run. The two hot calls, `commit` and `start`, answer through
+a callback so that memory can answer before it returns and SQLite from its writer thread with
+one wake-up for a whole batch; everything else is an ordinary coroutine.
+
+All times are µs since the epoch, by the store's clock where the store decides. Run keys are the
+16 bytes of a UUIDv7 made by the caller.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Literal, Protocol, TypeAlias
+
+import msgspec
+
+from perdure.model.status import RunStatus
+
+NEVER = 2**63 - 1
+
+
+class Finish(msgspec.Struct, frozen=True):
+    """Rides on a journal row: the run ends, its owner lets it go. `output_ref`: the number of
+    the payload in this row that is the output, when it is over 4 KiB (then `output` is None).
+    `failure`: JSON of the FailureRecord."""
+
+    status: RunStatus
+    purge_at: int
+    output: bytes | None = None
+    output_ref: int | None = None
+    failure: bytes | None = None
+
+
+class Release(msgspec.Struct, frozen=True):
+    """The owner lets the run go unfinished; due again at `ready_at`."""
+
+    ready_at: int
+
+
+class Stall(msgspec.Struct, frozen=True):
+    """The run cannot go on until somebody acts: it keeps the reason, and no owner."""
+
+    reason: str
+
+
+RunChange: TypeAlias = Finish | Release | Stall
+
+
+class JournalRow(msgspec.Struct):
+    """Everything of one run that becomes durable together.
+
+    (writer, commit) identify the try: the same bytes sent again after an unknown outcome are
+    recognised as `mine`. `epoch` is checked only when a `change` rides along. `payloads` are
+    the values over 4 KiB that `body` refers to by number.
+    """
+
+    run: bytes
+    seq: int
+    at: int
+    writer: str
+    commit: int
+    body: bytes
+    epoch: int = 0
+    read: int = 0
+    payloads: Sequence[bytes] = ()
+    change: RunChange | None = None
+
+
+#: accepted: durable now. mine: an earlier try of these very bytes was already durable.
+#: refused: another writer took this seq or the run (or the change's owner/epoch no longer
+#: holds): nothing of this row was written; drop the run. busy: try again later.
+Verdict: TypeAlias = Literal["accepted", "mine", "refused", "busy"]
+CommitDone: TypeAlias = Callable[[Sequence[Verdict] | Exception], None]
+
+
+class NewRun(msgspec.Struct):
+    """A run to insert, with its first journal row (seq 1).
+
+    `owner` None: due at `ready_at` for whoever claims it. `input` stands in the first journal
+    row; it is not repeated here. `hash` names the definition's content.
+    """
+
+    key: bytes
+    definition: str
+    id: str
+    version: str
+    hash: str
+    created: int
+    first: JournalRow
+    owner: str | None = None
+    ready_at: int = NEVER
+    deadline: int | None = None
+    metadata: bytes = b"{}"
+    status: RunStatus = "running"
+
+
+class Started(msgspec.Struct, frozen=True):
+    """Per new run: created; exists (another run has this definition and id: `key` is its); mine
+    (this very key is there: an earlier try was accepted)."""
+
+    outcome: Literal["created", "exists", "mine"]
+    key: bytes
+
+
+StartDone: TypeAlias = Callable[[Sequence[Started] | Exception], None]
+
+
+class RunRow(msgspec.Struct, frozen=True):
+    """A run as the store sees it. `failure` is JSON of a FailureRecord. `output` is None also
+    when `output_at` (seq, n) says where a large one stands."""
+
+    key: bytes
+    definition: str
+    id: str
+    version: str
+    hash: str
+    status: RunStatus
+    created: int
+    owner: str | None
+    epoch: int
+    ready_at: int
+    base_seq: int
+    crashes: int
+    finished: int | None = None
+    deadline: int | None = None
+    stalled: str | None = None
+    metadata: bytes = b"{}"
+    output: bytes | None = None
+    output_at: tuple[int, int] | None = None
+    failure: bytes | None = None
+
+
+class StoredRow(msgspec.Struct, frozen=True):
+    """A journal row read back."""
+
+    seq: int
+    at: int
+    writer: str
+    body: bytes
+    read: int = 0
+
+
+class LoadedRun(msgspec.Struct, frozen=True):
+    """A run with its journal from `base_seq` on; large payloads stay where they are."""
+
+    run: RunRow
+    journal: Sequence[StoredRow]
+
+
+class Claim(msgspec.Struct, frozen=True):
+    """A run now owned by the claimer, at this epoch."""
+
+    key: bytes
+    definition: str
+    hash: str
+    epoch: int
+
+
+class WorkerInfo(msgspec.Struct, frozen=True):
+    """A process that owns runs. `id` is fresh at each registration and never used again."""
+
+    id: str
+    name: str
+    host: str
+    pid: int
+
+
+class StoredDefinition(msgspec.Struct, frozen=True):
+    """A published definition: `hash` is its identity, `source` what it is rebuilt from."""
+
+    hash: str
+    name: str
+    version: str
+    kind: str
+    source: bytes
+    created: int
+
+
+class RunQuery(msgspec.Struct, frozen=True):
+    """Which runs `find` lists, newest first. `before`: the key of the last run of the page
+    before (keyset paging)."""
+
+    definition: str | None = None
+    status: tuple[RunStatus, ...] = ()
+    created_after: int | None = None
+    before: bytes | None = None
+    limit: int = 100
+
+
+class Store(Protocol):
+    """What keeps runs. Safe to use from one event loop; every method may raise StoreError
+    (transient: try again) unless it says otherwise."""
+
+    #: False for memory: nothing outlives the process.
+    durable: bool
+
+    async def open(self) -> None:
+        """Create or migrate the schema, or check it. A database written by a newer perdure, or
+        one that is corrupt or not perdure's, is a clear StoreError and is left untouched."""
+
+    async def close(self) -> None:
+        """Finish what is under way, then release everything."""
+
+    def now(self) -> int:
+        """The store's clock."""
+
+    def commit(self, rows: Sequence[JournalRow], done: CommitDone) -> None:
+        """Append rows, at most one per run, in one transaction; answers per row, in order.
+
+        A refused row leaves no trace and does not hinder the others. With an Exception as the
+        answer the outcome is unknown or nothing was written: send the same rows again.
+        `done` is called exactly once, on the event loop's thread, maybe before this returns.
+        """
+
+    def start(self, runs: Sequence[NewRun], done: StartDone) -> None:
+        """Insert runs with their first journal rows, in a transaction of its own lane."""
+
+    async def load(self, key: bytes) -> LoadedRun:
+        """A run and its journal. Raises NotFound."""
+
+    async def payloads(self, key: bytes, refs: Sequence[tuple[int, int]]) -> list[bytes]:
+        """The large values at (seq, n), in order. Raises StoreError if one is missing."""
+
+    async def define(self, definition: StoredDefinition) -> None:
+        """Publish a definition; the same hash again changes nothing."""
+
+    async def definition(self, hash: str) -> StoredDefinition:
+        """A published definition. Raises NotFound."""
+
+    async def register(self, worker: WorkerInfo) -> int:
+        """Enter a worker, and free what dead workers held: for each of their runs a Claimed
+        record at the next seq (the fence moves), no owner, epoch + 1, crashes + 1, due now.
+        Returns how many runs were freed."""
+
+    async def unregister(self, worker: str) -> None:
+        """The worker leaves; runs it still holds are freed, due now, without counting a crash."""
+
+    async def claim_runs(
+        self, worker: str, definitions: Sequence[str], limit: int
+    ) -> Sequence[Claim]:
+        """Take due runs of these definitions (names), earliest first: owner set, epoch + 1."""
+
+    async def find(self, query: RunQuery) -> Sequence[RunRow]:
+        """Runs for people to look at."""
+
+    async def describe(self, definition: str, id: str) -> RunRow:
+        """One run. Raises NotFound."""
