@@ -1,0 +1,100 @@
+"""Floors call only what they may: no clock below the engine, no printing library, no swallowing."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.tidy import calls
+from tests.tidy.tree import all_sources, planted, sources
+
+# "path function" -> why it may take a BaseException and not raise it again
+SWALLOWS: dict[str, str] = {}
+
+
+def test_floors_import_only_what_they_may() -> None:
+    assert [p for s in sources("src") for p in calls.banned_imports(s)] == []
+
+
+def test_floors_call_only_what_they_may() -> None:
+    assert [p for s in sources("src") for p in calls.banned_calls(s)] == []
+
+
+def test_no_handler_swallows_control_flow_unless_listed() -> None:
+    found = [w for s in sources("src") for w in calls.swallowed_control_flow(s)]
+    assert [f"{where}, line {line}" for where, line in found if where not in SWALLOWS] == []
+    assert set(SWALLOWS) - {where for where, _ in found} == set(), "no longer needed"
+
+
+def test_every_silenced_complaint_is_named() -> None:
+    assert [p for s in all_sources() for p in calls.blanket_ignores(s)] == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "import time\n",
+        "from random import random\n",
+        "def f():\n    import uuid\n",
+        "import os.path\n",
+        "import requests\n",
+        "from logging import getLogger\n",
+    ],
+)
+def test_an_import_of_clock_chance_or_outside_is_caught_in_the_kernel(text: str) -> None:
+    assert len(calls.banned_imports(planted(text))) == 1
+    assert calls.banned_imports(planted(text, "src/perdure/engine/planted.py")) == []
+
+
+def test_an_import_for_types_only_passes_and_its_else_branch_does_not() -> None:
+    text = "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    import logging\n"
+    assert calls.banned_imports(planted(text)) == []
+    assert len(calls.banned_imports(planted(f"{text}else:\n    import time\n"))) == 1
+
+
+def test_what_the_kernel_may_import_passes() -> None:
+    text = "import msgspec\nfrom collections import deque\nfrom perdure.model.ids import RunKey\n"
+    assert calls.banned_imports(planted(text)) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("from datetime import datetime as d\nd.now()\n", "datetime.datetime.now"),
+        ("import datetime\nclock = datetime.datetime.now\n", "datetime.datetime.now"),
+        ("print('x')\n", "print"),
+        ("import asyncio as a\na.get_event_loop()\n", "asyncio.get_event_loop"),
+        ("open('x')\n", "open"),
+    ],
+)
+def test_a_banned_call_is_caught_under_any_name(text: str, name: str) -> None:
+    (problem,) = calls.banned_calls(planted(text))
+    assert name in problem
+
+
+def test_printing_is_for_the_cli() -> None:
+    assert calls.banned_calls(planted("print('x')\n", "src/perdure/cli/planted.py")) == []
+
+
+@pytest.mark.parametrize(
+    "handler",
+    ["except BaseException:\n    pass", "except:\n    pass", "except (E, BaseException):\n    x"],
+)
+def test_a_swallowing_handler_is_caught(handler: str) -> None:
+    assert len(calls.swallowed_control_flow(planted(f"try:\n    x\n{handler}\n"))) == 1
+
+
+def test_a_handler_that_raises_again_or_takes_exception_passes() -> None:
+    again = planted("try:\n    x\nexcept BaseException:\n    y()\n    raise\n")
+    narrow = planted("try:\n    x\nexcept Exception:\n    pass\n")
+    assert calls.swallowed_control_flow(again) == calls.swallowed_control_flow(narrow) == []
+
+
+def test_a_raise_inside_a_nested_function_does_not_count() -> None:
+    text = "try:\n    x\nexcept BaseException:\n    def f():\n        raise E\n"
+    assert len(calls.swallowed_control_flow(planted(text))) == 1
+
+
+def test_a_blanket_ignore_is_caught_and_a_named_one_passes() -> None:
+    mark = "# type" + ": ignore"
+    assert len(calls.blanket_ignores(planted(f"x = 1  {mark}\n"))) == 1
+    assert calls.blanket_ignores(planted(f"x = 1  {mark}[misc]\ny = '{mark}'\n")) == []
