@@ -1,0 +1,23 @@
+"""The public names are a promise: this list changes only together with docs and a changelog entry.
+
+It grows issue by issue; nothing leaves it without a release that said so before.
+"""
+
+from __future__ import annotations
+
+import perdure
+
+PUBLIC: list[str] = []
+
+
+def test_the_public_names_are_exactly_these() -> None:
+    assert sorted(perdure.__all__) == sorted(PUBLIC)
+
+
+def test_public_names_are_listed_once_and_sorted() -> None:
+    assert list(perdure.__all__) == sorted(set(perdure.__all__))
+
+
+def test_every_public_name_is_there() -> None:
+    missing = [name for name in perdure.__all__ if not hasattr(perdure, name)]
+    assert missing == []
