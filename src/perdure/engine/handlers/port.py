@@ -1,0 +1,52 @@
+"""Handler: executes the attempts of one node type. Attempt: what it is given.
+
+A handler runs user code or talks to the world; whatever it raises is that attempt's failure and
+never the engine's.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+import msgspec
+
+from perdure.model.policy import RetryPolicy
+from perdure.model.step_context import StepContext
+
+
+class Attempt(msgspec.Struct):
+    """One execution of a task. `number` counts from 0. `input` is the stored input decoded anew
+    for this attempt (it may be changed freely), with secrets filled in. `timeout` in µs as the
+    node says it: None = the handler's default, 0 = no limit."""
+
+    workflow: str
+    run_id: str
+    node: str
+    type: str
+    task: str
+    number: int
+    input: Any
+    timeout: int | None = None
+
+
+class Handler(Protocol):
+    """Runs attempts of one node type. Shared by all runs; must keep no state per attempt."""
+
+    def timeout(self, attempt: Attempt, /) -> int:
+        """How long this attempt may take, in µs; 0 = no limit. Must not raise."""
+
+    def policy(self, step: str, /) -> RetryPolicy:
+        """The retry policy the named step was declared with (one attempt if there is none)."""
+
+    def retries(self, attempt: Attempt, error: Exception, /) -> bool:
+        """Whether this error may be tried again, by the step's own retry_on/never_on."""
+
+    async def run(self, attempt: Attempt, context: StepContext, /) -> Any:
+        """Execute and return the output: a value that encodes to JSON.
+
+        Cancelled (asyncio) when the attempt's time is over or the engine stops; `context` is
+        also current_step() while this runs.
+        """
+
+    async def close(self) -> None:
+        """Release what the handler holds (connections, threads)."""
