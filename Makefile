@@ -1,0 +1,73 @@
+# Everything a person does here, by one name each. Needs make and Python >= 3.11, nothing else:
+# the first target called builds the environment in .venv.
+#
+#   make demo     see a workflow survive a kill          make check    format, lint, types, floors
+#   make test     the whole suite (ARGS="-k name")       make bench    measure, print ratios
+#   make setup    only build the environment             make clean    remove what was built
+#
+# PYTHON=/path/to/python3 picks the interpreter.
+
+.DEFAULT_GOAL := help
+.SUFFIXES:
+.PHONY: help setup demo test check bench clean oracle
+
+# xdist workers, and anything more for pytest.
+WORKERS ?= 2
+ARGS ?=
+
+BIN := .venv/bin
+ORACLE := cel-expr-python==0.1.3
+PIP := -m pip --disable-pip-version-check -qq install
+
+help:
+	@sed -n 's/^#   //p' Makefile
+
+setup: .venv/.installed
+
+.venv/.installed: pyproject.toml
+	@found=$$(sh .ci/find-python 11 "$(PYTHON)") || { \
+	    echo "No Python >= 3.11 with venv was found: install one (on Debian with its -venv" \
+	         "package), or name it: make PYTHON=/path/to/python3"; exit 1; }; \
+	if ! $(BIN)/python -c "import sys; sys.exit(sys.version_info < (3, 11))" 2>/dev/null; then \
+	    echo "== building .venv with $$($$found --version) (once; about half a minute)"; \
+	    rm -rf .venv && $$found -m venv .venv; \
+	else echo "== bringing .venv up to date with pyproject.toml"; fi
+	@$(BIN)/python $(PIP) -e '.[dev]'
+	@touch $@
+
+demo: .venv/.installed
+	@$(BIN)/perdure demo
+
+test: .venv/.installed oracle
+	@echo "== tests"
+	@$(BIN)/python -m pytest -q -n $(WORKERS) --dist worksteal $(ARGS)
+
+check: .venv/.installed
+	@echo "== format" && $(BIN)/ruff format --check --quiet .
+	@echo "== lint" && $(BIN)/ruff check --quiet .
+	@echo "== types" && $(BIN)/mypy --no-error-summary
+	@echo "== floors" && $(BIN)/lint-imports --no-logo --cache-dir .cache/import-linter
+	@echo "== tidy" && $(BIN)/python -m pytest -q tests/tidy tests/docs
+
+bench: .venv/.installed
+	@$(BIN)/python -m bench $(ARGS)
+
+# A second implementation of the expression language to compare with. It needs a newer Python
+# than the project does, so it lives apart; without it those tests are skipped and say so.
+oracle:
+	@if [ "$$(cat .venv-oracle/.installed 2>/dev/null)" = "$(ORACLE)" ]; then exit 0; fi; \
+	if ! found=$$(sh .ci/find-python 12); then \
+	    echo "!! NOT TESTED: expressions against $(ORACLE) (no Python >= 3.12 was found)"; exit 0; \
+	fi; \
+	echo "== building .venv-oracle with $$($$found --version) (once)"; \
+	rm -rf .venv-oracle; \
+	if $$found -m venv .venv-oracle && .venv-oracle/bin/python $(PIP) "$(ORACLE)"; then \
+	    echo "$(ORACLE)" > .venv-oracle/.installed; \
+	else \
+	    rm -rf .venv-oracle; \
+	    echo "!! NOT TESTED: expressions against $(ORACLE) (it could not be installed)"; \
+	fi
+
+clean:
+	rm -rf .venv .venv-oracle .cache .hypothesis build dist src/*.egg-info
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
