@@ -52,20 +52,17 @@ check: .venv/.installed
 bench: .venv/.installed
 	@$(BIN)/python -m bench $(ARGS)
 
-# A second implementation of the expression language to compare with. It needs a newer Python
-# than the project does, so it lives apart; without it those tests are skipped and say so.
-oracle:
+# A second implementation of the expression language to compare with. It has wheels for few
+# platforms, so it lives apart; where it cannot be had those tests are skipped and say so.
+oracle: .venv/.installed
 	@if [ "$$(cat .venv-oracle/.installed 2>/dev/null)" = "$(ORACLE)" ]; then exit 0; fi; \
-	if ! found=$$(sh .ci/find-python 12); then \
-	    echo "!! NOT TESTED: expressions against $(ORACLE) (no Python >= 3.12 was found)"; exit 0; \
-	fi; \
-	echo "== building .venv-oracle with $$($$found --version) (once)"; \
-	rm -rf .venv-oracle; \
-	if $$found -m venv .venv-oracle && .venv-oracle/bin/python $(PIP) "$(ORACLE)"; then \
+	echo "== building .venv-oracle (once)"; \
+	if $(BIN)/python -m venv --clear .venv-oracle \
+	    && .venv-oracle/bin/python $(PIP) $(ORACLE); then \
 	    echo "$(ORACLE)" > .venv-oracle/.installed; \
 	else \
 	    rm -rf .venv-oracle; \
-	    echo "!! NOT TESTED: expressions against $(ORACLE) (it could not be installed)"; \
+	    echo "!! NOT TESTED: expressions against $(ORACLE) (it could not be installed here)"; \
 	fi
 
 clean:
