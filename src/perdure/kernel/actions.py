@@ -25,6 +25,7 @@ class OpenRun(Action, frozen=True, tag="OpenRun"):
     """The first record of every run. Times in µs since the epoch; `python` is "3.11"."""
 
     definition: str
+    id: str
     version: str
     hash: str
     python: str
@@ -109,14 +110,7 @@ class FinishRun(Action, frozen=True, tag="FinishRun"):
 
 
 AnyAction: TypeAlias = (
-    OpenRun
-    | CreateTask
-    | DispatchTask
-    | CompleteTask
-    | FailTask
-    | RetryTask
-    | Claimed
-    | FinishRun
+    OpenRun | CreateTask | DispatchTask | CompleteTask | FailTask | RetryTask | Claimed | FinishRun
 )
 
 

@@ -14,9 +14,16 @@ from perdure.model.failure import FailureRecord
 
 
 class RunStarted(msgspec.Struct, frozen=True):
-    """A run was created. `start_node` overrides the definition's entry."""
+    """A run was created. `start_node` overrides the definition's entry; the rest is recorded as
+    it stands. `deadline` in µs since the epoch; `python` is the minor version, "3.11"."""
 
+    id: str
     start_node: str | None = None
+    input: Raw | None = None
+    config: Raw | None = None
+    metadata: dict[str, str] = {}
+    python: str = ""
+    deadline: int | None = None
 
 
 class NodeCompleted(msgspec.Struct, frozen=True):

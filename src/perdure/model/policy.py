@@ -15,9 +15,7 @@ import msgspec
 from perdure.model.durations import MAX_DURATION, SECOND, Duration, microseconds
 from perdure.model.errors import InvalidOptions
 
-RetryOn: TypeAlias = (
-    type[Exception] | tuple[type[Exception], ...] | Callable[[Exception], bool]
-)
+RetryOn: TypeAlias = type[Exception] | tuple[type[Exception], ...] | Callable[[Exception], bool]
 
 
 class RetryPolicy(msgspec.Struct, frozen=True, omit_defaults=True):

@@ -83,9 +83,7 @@ class StepContext:
         for kind, value in (self._resources or {}).items():
             if issubclass(kind, type):
                 return value  # type: ignore[return-value]
-        raise NotFound(
-            f"no resource of type {type.__name__}: pass one in Engine(resources=[...])"
-        )
+        raise NotFound(f"no resource of type {type.__name__}: pass one in Engine(resources=[...])")
 
 
 CURRENT: ContextVar[StepContext] = ContextVar("perdure_step")
@@ -96,6 +94,4 @@ def current_step() -> StepContext:
     try:
         return CURRENT.get()
     except LookupError:
-        raise LookupError(
-            "current_step() works only inside a step that an engine runs"
-        ) from None
+        raise LookupError("current_step() works only inside a step that an engine runs") from None

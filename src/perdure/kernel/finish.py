@@ -1,0 +1,74 @@
+"""Finishing: a run ends only when nothing is active, on every path (G-45, G-46).
+
+Failed if any node failed; else failed "blocked" if an unreached node has an active incoming edge
+(D-6); else completed, with the document's output or the outputs of the leaves that completed.
+"""
+
+from __future__ import annotations
+
+from msgspec import Raw
+
+from perdure.kernel.actions import FinishRun
+from perdure.kernel.routing import edge_is_active
+from perdure.kernel.turn import NeedLoad, Turn
+from perdure.model.errors import StoreError
+from perdure.model.failure import FailureRecord
+
+
+def finish_if_done(turn: Turn) -> None:
+    """Emit FinishRun when the run is over."""
+    run = turn.run
+    if run.active or run.status != "running":
+        return
+    failure = failed_nodes(turn) or blocked(turn)
+    if failure is not None:
+        turn.emit_for_run(FinishRun("failed", failure=failure))
+        return
+    try:
+        output = Raw(output_of(turn))
+    except (NeedLoad, StoreError):
+        raise
+    except Exception as error:
+        failure = FailureRecord("output", f"the run's output cannot be made: {error}")
+        turn.emit_for_run(FinishRun("failed", failure=failure))
+        return
+    turn.emit_for_run(FinishRun("completed", output=output))
+
+
+def failed_nodes(turn: Turn) -> FailureRecord | None:
+    """The run's failure when nodes failed: their count, and the first one's kind and message."""
+    first = turn.run.first_failure
+    if first is None:
+        return None
+    node, failure = first
+    message = f"workflow has {turn.run.failed} failed task(s): {node}: {failure.message}"
+    details = {"node": node, "failed": turn.run.failed, "details": failure.details}
+    return FailureRecord(failure.kind, message, failure.permanent, details=details)
+
+
+def blocked(turn: Turn) -> FailureRecord | None:
+    """The failure of a run that waits for what can never come."""
+    reached = turn.run.nodes
+    for node, incoming in turn.plan.shape.incoming.items():
+        if node in reached:
+            continue
+        edges = [(edge.source, edge_is_active(turn, edge)) for edge in incoming]
+        if any(active for _, active in edges):
+            missing = ", ".join(source for source, active in edges if active is None)
+            return FailureRecord("workflow.blocked", f"blocked: {node} waits for {missing}")
+    return None
+
+
+def output_of(turn: Turn) -> bytes:
+    """The run's output as JSON text."""
+    plan, codec = turn.plan, turn.deps.codec
+    if plan.output is not None:
+        return codec.encode(plan.output.render(turn.scope(plan.output_reads)))
+    nodes = turn.run.nodes
+    leaves = [
+        node
+        for node in plan.shape.leaves()
+        if (state := nodes.get(node)) is not None and state.status == "completed"
+    ]
+    turn.need(leaves)
+    return codec.encode({node: turn.outputs[node] for node in leaves})

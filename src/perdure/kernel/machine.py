@@ -1,0 +1,127 @@
+"""GraphMachine: one event in, one transition out.
+
+`apply` is the single entry point. Handlers are named after their events; each checks that the
+event still matters, emits actions, and routes forward. The machine lives as long as its run is in
+memory and must be given one event at a time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from perdure.kernel.actions import CreateTask, OpenRun, Transition
+from perdure.kernel.events import Event, NodeCompleted, NodeFailed, RunStarted
+from perdure.kernel.finish import finish_if_done
+from perdure.kernel.plan import GraphPlan
+from perdure.kernel.protocol import Decision, Deps, Load
+from perdure.kernel.routing import activate, propagate
+from perdure.kernel.run import Run
+from perdure.kernel.tasks import complete, fail_or_retry, stale
+from perdure.kernel.turn import NeedLoad, Turn
+from perdure.model.errors import InvalidRequest, StoreError
+
+
+class GraphMachine:
+    """Decides for one run of a graph. `run` is its snapshot, changed by what is decided."""
+
+    __slots__ = ("_handlers", "_turn", "run")
+
+    def __init__(self, plan: GraphPlan, run: Run, deps: Deps) -> None:
+        self.run = run
+        self._turn = Turn(plan, run, deps)
+        self._handlers: dict[type, Callable[[Any], None]] = {
+            RunStarted: self._on_run_started,
+            NodeCompleted: self._on_node_completed,
+            NodeFailed: self._on_node_failed,
+        }
+
+    def apply(self, event: Event) -> Decision:
+        """See kernel.protocol.Machine.apply."""
+        handler = self._handlers.get(type(event))
+        if handler is None:
+            raise InvalidRequest(f"unknown event {type(event).__name__}")
+        turn = self._turn
+        # Time never goes back, whoever takes over with whatever clock.
+        now = max(turn.deps.now(), self.run.at)
+        while True:
+            turn.begin(now)
+            try:
+                handler(event)
+                if turn.ignored is None:
+                    finish_if_done(turn)
+            except NeedLoad as need:
+                turn.roll_back()
+                nodes = need.nodes
+            except BaseException:
+                turn.roll_back()
+                turn.forget_ids()
+                raise
+            else:
+                break
+            yield from self._load(nodes)
+        turn.keep()
+        if turn.ignored is None:
+            self.run.at = now
+        return Transition(now, turn.actions, turn.ignored)
+
+    def _load(self, nodes: tuple[str, ...]) -> Decision:
+        loaded = yield Load(nodes)
+        for node in nodes:
+            if node not in loaded.outputs:
+                raise StoreError(f"the recorded output of node {node} was not found")
+        self._turn.loaded(loaded.outputs)
+        return Transition(0)
+
+    # ------------------------------------------------------------------ handlers
+
+    def _on_run_started(self, event: RunStarted) -> None:
+        turn, plan = self._turn, self._turn.plan
+        if self.run.nodes or self.run.status != "new":
+            raise InvalidRequest("the run has already started")
+        start = event.start_node or plan.entry
+        if start is None:
+            roots = ", ".join(plan.shape.entries)
+            raise InvalidRequest(
+                f"graph {plan.name} has several nodes without incoming edges ({roots}): "
+                "name one as `entry` in the document or as start_node"
+            )
+        if start not in plan.nodes:
+            raise InvalidRequest(f"start node {start} is not in graph {plan.name}")
+        turn.emit_for_run(
+            OpenRun(
+                plan.name,
+                event.id,
+                plan.version,
+                plan.hash,
+                event.python,
+                event.input,
+                config=event.config,
+                metadata=event.metadata,
+                deadline=event.deadline,
+            )
+        )
+        propagate(turn, activate(turn, start))
+        self._refuse_routing_errors()
+
+    def _refuse_routing_errors(self) -> None:
+        """A routing error while starting rejects the start (D-5), nothing is recorded."""
+        for action in self._turn.actions:
+            if isinstance(action, CreateTask) and action.failure is not None:
+                if action.failure.kind == "routing":
+                    raise InvalidRequest(action.failure.message)
+
+    def _on_node_completed(self, event: NodeCompleted) -> None:
+        turn = self._turn
+        turn.ignored = stale(turn, event)
+        if turn.ignored is not None:
+            return
+        complete(turn, event)
+        if self.run.status == "running":
+            propagate(turn, turn.plan.shape.successors.get(event.node, ()))
+
+    def _on_node_failed(self, event: NodeFailed) -> None:
+        turn = self._turn
+        turn.ignored = stale(turn, event)
+        if turn.ignored is None:
+            fail_or_retry(turn, event)

@@ -1,0 +1,56 @@
+"""Every legal move of a task and of a run, as data. Folding asserts them, always.
+
+A task is created active (`pending`) or already resolved, goes back to `pending` when an attempt
+is retried, and ends once: nothing leaves a resolved status. A run ends once.
+
+    NEW is "no task yet": the node has not been reached.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+NEW: Final = "new"
+
+TASK_MOVES: Final[Mapping[str, frozenset[str]]] = {
+    NEW: frozenset({"pending", "completed", "skipped", "failed"}),
+    "pending": frozenset({"pending", "completed", "failed"}),
+    "completed": frozenset(),
+    "skipped": frozenset(),
+    "failed": frozenset(),
+}
+
+RUN_MOVES: Final[Mapping[str, frozenset[str]]] = {
+    NEW: frozenset({"running"}),
+    "running": frozenset({"completed", "failed"}),
+    "completed": frozenset(),
+    "failed": frozenset(),
+}
+
+
+class IllegalMove(AssertionError):
+    """A fold that no rule allows: a fault of the machine, or a journal that is not whole."""
+
+
+def check_task(node: str, before: str, after: str) -> None:
+    """Raise IllegalMove unless a task may go from `before` to `after`."""
+    if after not in TASK_MOVES[before]:
+        raise IllegalMove(f"task of node {node}: {before} cannot become {after}")
+
+
+def check_run(before: str, after: str) -> None:
+    """Raise IllegalMove unless a run may go from `before` to `after`."""
+    if after not in RUN_MOVES[before]:
+        raise IllegalMove(f"run: {before} cannot become {after}")
+
+
+def drawn(moves: Mapping[str, frozenset[str]]) -> str:
+    """The table as a Mermaid state diagram."""
+    lines = ["stateDiagram-v2"]
+    for before, afters in moves.items():
+        start = "[*]" if before == NEW else before
+        lines += [f"    {start} --> {after}" for after in sorted(afters)]
+        if not afters:
+            lines.append(f"    {before} --> [*]")
+    return "\n".join(lines)

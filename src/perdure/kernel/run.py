@@ -1,0 +1,56 @@
+"""Run: the snapshot a machine decides on. It is what folding the run's journal gives.
+
+Per node only what routing needs: no input, no output (G-20). `nodes` holds reached nodes only
+(G-19). NodeState is frozen and replaced whole, so that a rollback is putting the old one back.
+"""
+
+from __future__ import annotations
+
+import msgspec
+from msgspec import Raw
+
+from perdure.kernel.moves import NEW
+from perdure.model.failure import FailureRecord
+
+
+class NodeState(msgspec.Struct, frozen=True):
+    """A reached node: its task, where it stands, and a SWITCH's recorded choice.
+
+    `branches`: None = none recorded; () = recorded, nothing chosen. `completed_no`: the place among the
+    run's completions, from 1; 0 = not completed.
+    """
+
+    task: str
+    status: str
+    attempt: int = 0
+    branches: tuple[str, ...] | None = None
+    completed_no: int = 0
+
+
+class Run(msgspec.Struct):
+    """One run, as far as decisions need it. `at`: the time of the last recorded transition."""
+
+    definition: str = ""
+    id: str = ""
+    version: str = ""
+    hash: str = ""
+    python: str = ""
+    status: str = NEW
+    input: Raw | None = None
+    config: Raw | None = None
+    metadata: dict[str, str] = {}
+    deadline: int | None = None
+    nodes: dict[str, NodeState] = {}
+    active: int = 0
+    failed: int = 0
+    completed: int = 0
+    first_failure: tuple[str, FailureRecord] | None = None
+    crashes: int = 0
+    at: int = 0
+
+
+def put_back(run: Run, saved: Run) -> None:
+    """Restore the fields that are not per node from a shallow copy."""
+    for name in Run.__struct_fields__:
+        if name != "nodes":
+            setattr(run, name, getattr(saved, name))

@@ -1,0 +1,92 @@
+"""Worker nodes: their input is resolved once, stored, and dispatched; reports are fenced.
+
+A worker sees plain JSON, never a template (G-66). A retry reuses the stored input (G-43).
+"""
+
+from __future__ import annotations
+
+from msgspec import Raw
+
+from perdure.kernel.actions import CompleteTask, CreateTask, DispatchTask, FailTask, RetryTask
+from perdure.kernel.events import NodeCompleted, NodeFailed
+from perdure.kernel.plan import PlannedNode
+from perdure.kernel.turn import NeedLoad, Turn
+from perdure.model.errors import StoreError
+from perdure.model.failure import FailureRecord
+from perdure.model.policy import RetryPolicy
+
+
+def schedule(turn: Turn, node: PlannedNode) -> None:
+    """Create the node's task and dispatch it; a node whose input cannot be resolved is recorded
+    failed with the reason, never dispatched nor retried (G-68)."""
+    try:
+        value = turn.render(node)
+        encoded = Raw(turn.deps.codec.encode(value))
+    except (NeedLoad, StoreError):
+        raise
+    except Exception as error:
+        failure = FailureRecord(
+            "input", f"the input of node {node.id} cannot be resolved: {error}", permanent=True
+        )
+        turn.emit(CreateTask(turn.new_id(), node.id, "failed", failure=failure))
+        return
+    task = turn.new_id()
+    secrets = dict(node.spec.secrets)
+    turn.emit(CreateTask(task, node.id, "pending", input=encoded, secrets=secrets))
+    turn.emit(DispatchTask(task, node.id, queue=node.queue))
+
+
+def stale(turn: Turn, event: NodeCompleted | NodeFailed) -> str | None:
+    """Why a report does not count, or None when it does (G-23, G-35)."""
+    state = turn.run.nodes.get(event.node)
+    if state is None:
+        return f"node {event.node} was not reached"
+    if state.task != event.task:
+        return f"node {event.node} has another task now: the report is stale"
+    if state.attempt != event.attempt:
+        return (
+            f"node {event.node} is at attempt {state.attempt + 1}: the report of attempt "
+            f"{event.attempt + 1} is stale"
+        )
+    if state.status != "pending":
+        return f"node {event.node} is already {state.status}: the report is a duplicate"
+    return None
+
+
+def complete(turn: Turn, event: NodeCompleted) -> None:
+    """Record the output of the attempt. A node that the definition no longer has leads nowhere:
+    it is recorded failed, and the finish rule says so (D-5, G-96)."""
+    if event.node not in turn.plan.nodes:
+        message = f"node {event.node} is not in version {turn.plan.version} of the definition"
+        failure = FailureRecord("routing", message, permanent=True)
+        turn.emit(FailTask(event.task, event.node, event.attempt, failure))
+        return
+    turn.emit(CompleteTask(event.task, event.node, event.attempt, output=event.output))
+    turn.remember(event.node, event.output)
+
+
+def fail_or_retry(turn: Turn, event: NodeFailed) -> None:
+    """Another attempt if the policy allows it, else the task has failed for good (G-39..G-42)."""
+    failure = event.failure
+    policy = policy_of(turn, event.node)
+    if (
+        policy is not None
+        and turn.run.status == "running"
+        and not failure.permanent
+        and event.attempt + 1 < policy.attempts
+        and policy.allows_kind(failure.kind)
+    ):
+        delay = policy.delay(event.attempt + 1, turn.deps.roll() if policy.jitter else 0.5)
+        turn.emit(RetryTask(event.task, event.node, event.attempt, failure, turn.now + delay))
+        return
+    turn.emit(FailTask(event.task, event.node, event.attempt, failure))
+
+
+def policy_of(turn: Turn, node: str) -> RetryPolicy | None:
+    """The node's own retry policy, else its step's (D-35); None: not in the definition."""
+    planned = turn.plan.nodes.get(node)
+    if planned is None:
+        return None
+    if planned.retry is not None:
+        return planned.retry
+    return turn.deps.policy(planned.step or "")

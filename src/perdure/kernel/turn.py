@@ -1,0 +1,188 @@
+"""Turn: the working state while a machine decides on one event.
+
+`emit` records an action and folds it at once, so the next decision within the same event sees
+it (G-5); what it replaced is kept until the decision stands, so that giving up puts the snapshot
+back as it was (D-10). Where a decision needs an output that is not in memory it raises NeedLoad:
+the machine rolls back, asks, and decides again from the start, drawing the same ids.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from copy import copy
+from typing import Any
+
+from msgspec import Raw
+
+from perdure.kernel.actions import Action
+from perdure.kernel.fold import FOLDS
+from perdure.kernel.plan import GraphPlan, PlannedNode
+from perdure.kernel.protocol import Deps
+from perdure.kernel.run import NodeState, Run, put_back
+from perdure.kernel.scope import SystemView, TaskViews
+
+
+class NeedLoad(Exception):
+    """Outputs of these completed nodes are needed before the decision can be made."""
+
+    def __init__(self, nodes: tuple[str, ...]) -> None:
+        super().__init__(nodes)
+        self.nodes = nodes
+
+
+class Turn:
+    """One run's snapshot, its definition's plan, and the decision in the making."""
+
+    __slots__ = (
+        "_drawn", "_keep", "_saved", "_scope", "_undo", "_used", "actions", "deps", "ignored",
+        "now", "outputs", "plan", "run", "views",
+    )  # fmt: skip
+
+    def __init__(self, plan: GraphPlan, run: Run, deps: Deps) -> None:
+        self.plan = plan
+        self.run = run
+        self.deps = deps
+        self.now = 0
+        self.actions: list[Action] = []
+        self.ignored: str | None = None
+        #: Outputs in memory: of nodes that completed while this machine lived, or were loaded.
+        self.outputs: dict[str, Raw] = {}
+        self.views = TaskViews(run.nodes)
+        self._scope: dict[str, Any] | None = None
+        self._saved = run
+        self._undo: list[tuple[str, NodeState | None]] = []
+        self._drawn: list[str] = []
+        self._used = 0
+        self._keep = kept_outputs(plan)
+
+    # ------------------------------------------------------------------ one decision
+
+    def begin(self, now: int) -> None:
+        """A new try at a decision, at this time."""
+        self.now = now
+        self.actions = []
+        self.ignored = None
+        self._used = 0
+        self._saved = copy(self.run)
+        self._undo.clear()
+
+    def emit(self, action: Any) -> None:
+        """An action about a node: record it and fold it."""
+        node = action.node
+        self._undo.append((node, self.run.nodes.get(node)))
+        FOLDS[type(action)](self.run, action)
+        self.actions.append(action)
+
+    def emit_for_run(self, action: Any) -> None:
+        """An action about the run as a whole."""
+        FOLDS[type(action)](self.run, action)
+        self.actions.append(action)
+
+    def keep(self) -> None:
+        """The decision stands: nothing of it can be rolled back any more."""
+        self._drawn.clear()
+        self._undo.clear()
+
+    def roll_back(self) -> None:
+        """Put the snapshot back as it was at `begin`."""
+        nodes = self.run.nodes
+        for node, state in reversed(self._undo):
+            if state is None:
+                nodes.pop(node, None)
+            else:
+                nodes[node] = state
+            self.outputs.pop(node, None)
+            dict.pop(self.views, node, None)
+        self._undo.clear()
+        put_back(self.run, self._saved)
+        self.actions = []
+
+    def forget_ids(self) -> None:
+        """After an error the next event draws fresh ids."""
+        self._drawn.clear()
+
+    def new_id(self) -> str:
+        """A fresh task id; a decision made again after a load draws the ids it drew before."""
+        if self._used == len(self._drawn):
+            self._drawn.append(self.deps.new_id())
+        self._used += 1
+        return self._drawn[self._used - 1]
+
+    # ------------------------------------------------------------------ outputs and scope
+
+    def remember(self, node: str, output: Raw) -> None:
+        """A node completed with this output; kept only if something may read it."""
+        if self._keep is None or node in self._keep:
+            self.outputs[node] = output
+
+    def loaded(self, outputs: Mapping[str, Raw]) -> None:
+        """Outputs that came from the store."""
+        self.outputs.update(outputs)
+
+    def need(self, reads: Iterable[str] | None) -> None:
+        """Make sure that the outputs of the completed ones of these nodes are in memory.
+
+        `reads` None: any node may be read. Raises NeedLoad with all that are missing.
+        """
+        nodes, outputs = self.run.nodes, self.outputs
+        missing = [
+            node
+            for node in (nodes if reads is None else reads)
+            if node not in outputs
+            and (state := nodes.get(node)) is not None
+            and state.status == "completed"
+        ]
+        if missing:
+            raise NeedLoad(tuple(dict.fromkeys(missing)))
+
+    def scope(self, reads: Iterable[str] | None) -> Mapping[str, Any]:
+        """The variables for templates that read these nodes. Raises NeedLoad."""
+        self.need(reads)
+        decode, views, outputs = self.deps.codec.decode, self.views, self.outputs
+        for node in self.run.nodes if reads is None else reads:
+            if node in outputs and not dict.__contains__(views, node):
+                views[node] = {"status": "completed", "output": decode(outputs[node])}
+        if reads is None:
+            self._show_unfinished()
+        if self._scope is None:
+            self._scope = self._new_scope()
+        self._scope["system"].at = self.now
+        return self._scope
+
+    def render(self, node: PlannedNode) -> Any:
+        """The node's spec with its templates evaluated; raises what evaluation raises."""
+        if node.spec.constant:
+            return node.spec.render({})
+        return node.spec.render(self.scope(node.reads))
+
+    def _new_scope(self) -> dict[str, Any]:
+        run, decode = self.run, self.deps.codec.decode
+        return {
+            "input": None if run.input is None else decode(run.input),
+            "config": {} if run.config is None else decode(run.config),
+            "tasks": self.views,
+            "system": SystemView(run.id, run.definition, run.version),
+        }
+
+    def _show_unfinished(self) -> None:
+        """For templates that go over all of `tasks`: every resolved node becomes an item."""
+        for node, state in self.run.nodes.items():
+            if state.status in ("skipped", "failed"):
+                views = self.views
+                views.setdefault(node, views.__missing__(node))
+
+
+def kept_outputs(plan: GraphPlan) -> frozenset[str] | None:
+    """The nodes whose outputs are worth keeping in memory; None = all.
+
+    What a template may read, what a SWITCH passes through, and what the run returns.
+    """
+    if plan.referenced is None or plan.output_reads is None:
+        return None
+    kept = set(plan.referenced) | set(plan.output_reads)
+    if plan.output is None:
+        kept.update(plan.shape.leaves())
+    for switch in plan.choices:
+        kept.update(edge.source for edge in plan.shape.incoming[switch])
+        kept.add(switch)
+    return frozenset(kept)
