@@ -8,13 +8,20 @@ of the payload within the row.
 
 from __future__ import annotations
 
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import msgspec
 from msgspec import Raw
 
 from perdure.model.failure import FailureRecord
 from perdure.model.status import RunStatus, TaskStatus
+
+if TYPE_CHECKING:
+    RawOrNone: TypeAlias = Raw | None
+else:
+    # msgspec reads a Raw only where the type is exactly that: in a union it checks for the other
+    # members alone. So absent is None and a recorded null is Raw(b"null").
+    RawOrNone = Raw
 
 
 class Action(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="do"):
@@ -29,9 +36,9 @@ class OpenRun(Action, frozen=True, tag="OpenRun"):
     version: str
     hash: str
     python: str
-    input: Raw | None = None
+    input: RawOrNone = None
     input_ref: int | None = None
-    config: Raw | None = None
+    config: RawOrNone = None
     config_ref: int | None = None
     metadata: dict[str, str] = {}
     deadline: int | None = None
@@ -46,9 +53,9 @@ class CreateTask(Action, frozen=True, tag="CreateTask"):
     task: str
     node: str
     status: TaskStatus
-    input: Raw | None = None
+    input: RawOrNone = None
     input_ref: int | None = None
-    output: Raw | None = None
+    output: RawOrNone = None
     output_ref: int | None = None
     failure: FailureRecord | None = None
     branches: tuple[str, ...] | None = None
@@ -71,7 +78,7 @@ class CompleteTask(Action, frozen=True, tag="CompleteTask"):
     task: str
     node: str
     attempt: int = 0
-    output: Raw | None = None
+    output: RawOrNone = None
     output_ref: int | None = None
 
 
@@ -104,7 +111,7 @@ class FinishRun(Action, frozen=True, tag="FinishRun"):
     """The run ends."""
 
     status: RunStatus
-    output: Raw | None = None
+    output: RawOrNone = None
     output_ref: int | None = None
     failure: FailureRecord | None = None
 
