@@ -6,10 +6,10 @@ clock or does I/O.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextvars import ContextVar
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from perdure.model.errors import NotFound
 
@@ -18,6 +18,13 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+class ResourceLookup(Protocol):
+    """Where a step's resources come from."""
+
+    def find(self, type: type[T], /) -> T:
+        """The resource of this type. Raises NotFound, or InvalidRequest if several fit."""
 
 
 class StepContext:
@@ -38,7 +45,7 @@ class StepContext:
         task: str,
         attempt: int,
         deadline: int | None = None,
-        resources: Mapping[type, object] | None = None,
+        resources: ResourceLookup | None = None,
     ) -> None:
         self.workflow = workflow
         self.run_id = run_id
@@ -79,11 +86,15 @@ class StepContext:
             self.on_heartbeat(details)
 
     def resource(self, type: type[T], /) -> T:
-        """The resource of this type given to the engine. Raises NotFound."""
-        for kind, value in (self._resources or {}).items():
-            if issubclass(kind, type):
-                return value  # type: ignore[return-value]
-        raise NotFound(f"no resource of type {type.__name__}: pass one in Engine(resources=[...])")
+        """The resource of this type given to the engine.
+
+        Raises NotFound, or InvalidRequest when several objects are of this type.
+        """
+        if self._resources is None:
+            raise NotFound(
+                f"no resource of type {type.__name__}: pass one in Engine(resources=[...])"
+            )
+        return self._resources.find(type)
 
 
 CURRENT: ContextVar[StepContext] = ContextVar("perdure_step")

@@ -1,0 +1,221 @@
+"""TaskHandler: runs steps by name, for TASK nodes.
+
+An `async def` is awaited where it is called; a `def` runs in one of a bounded number of threads.
+Whatever a step raises comes out as that attempt's failure, save what ends the process.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import difflib
+import functools
+import inspect
+import logging
+import os
+from collections.abc import Callable, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
+from typing import Any, Final, Protocol
+
+from msgspec import UNSET
+
+from perdure.engine.handlers.port import Attempt
+from perdure.model.errors import Failure, InvalidRequest, PerdureError, Permanent
+from perdure.model.policy import NO_RETRY, Retry, RetryPolicy
+from perdure.model.step_context import StepContext
+
+#: What ends the process; a step that raises it is not to be kept from doing so (D-29).
+ENDINGS: Final = (KeyboardInterrupt, SystemExit)
+
+_log = logging.getLogger("perdure.engine.steps")
+
+
+class RunnableStep(Protocol):
+    """What the handler needs of a step."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def fn(self) -> Callable[..., Any]: ...
+    @property
+    def is_async(self) -> bool: ...
+    @property
+    def retry(self) -> Retry: ...
+    @property
+    def timeout_us(self) -> int: ...
+    def bind(self, input: Any = ..., /) -> tuple[tuple[Any, ...], dict[str, Any]]: ...
+
+
+class StepNotRegistered(PerdureError):
+    """No step of this name is registered here; nothing ran, no attempt is spent (D-36)."""
+
+    def __init__(self, message: str, step: str) -> None:
+        super().__init__(message)
+        self.step = step
+
+
+class TaskHandler:
+    """Runs the steps given, found by `attempt.input["step"]`, with `attempt.input["input"]`.
+
+    threads: how many `def` steps run at a time, by default min(32, processors + 4). A thread is
+    made when first needed.
+    """
+
+    def __init__(self, steps: Mapping[str, RunnableStep], threads: int | None = None) -> None:
+        self._steps = dict(steps)
+        self._policies = {name: step.retry.policy for name, step in self._steps.items()}
+        self._threads = threads or min(32, (os.cpu_count() or 1) + 4)
+        self._executor: ThreadPoolExecutor | None = None
+        #: Threads still busy with an attempt whose time was over.
+        self.zombies = 0
+
+    def timeout(self, attempt: Attempt, /) -> int:
+        """The node's timeout, else the step's, in µs; 0 = no limit."""
+        if attempt.timeout is not None:
+            return attempt.timeout
+        step = self._steps.get(_step_name(attempt))
+        return step.timeout_us if step else 0
+
+    def policy(self, step: str, /) -> RetryPolicy:
+        """The policy the step was declared with; one attempt for a step unknown here."""
+        return self._policies.get(step, NO_RETRY)
+
+    def retries(self, attempt: Attempt, error: Exception, /) -> bool:
+        """Whether the step's own `retry_on` and `never_on` allow another attempt."""
+        step = self._steps.get(_step_name(attempt))
+        if step is None:
+            return True
+        try:
+            return step.retry.retries(error)
+        except Exception:
+            _log.exception("step %s: its retry_on failed, so it is not tried again", step.name)
+            return False
+
+    async def run(self, attempt: Attempt, context: StepContext, /) -> Any:
+        """What the step's function returned.
+
+        Raises StepNotRegistered; Permanent of InvalidRequest when the input does not fit the
+        function; what the function raised. When it is cancelled at the moment a `def` ends, the
+        outcome is returned and the cancellation left to be seen in `Task.cancelling()`.
+        """
+        step = self._find(attempt)
+        try:
+            args, kwargs = step.bind(attempt.input.get("input", UNSET))
+        except InvalidRequest as error:
+            raise Permanent(error) from error
+        try:
+            if step.is_async:
+                return await step.fn(*args, **kwargs)
+            return await self._in_thread(step, context, functools.partial(step.fn, *args, **kwargs))
+        except Exception:
+            raise
+        except BaseException as error:
+            if isinstance(error, asyncio.CancelledError):
+                context.canceled = True
+            if passes(error):
+                raise
+            raise Failure(str(error), kind=type(error).__name__) from error
+
+    async def close(self) -> None:
+        """Take no more work; threads that are busy end when their step does."""
+        if self._executor is not None:
+            self._executor.shutdown(wait=False)
+            self._executor = None
+
+    def _find(self, attempt: Attempt) -> RunnableStep:
+        name = _step_name(attempt)
+        step = self._steps.get(name)
+        if step is None:
+            near = difflib.get_close_matches(name, self._steps, n=3)
+            hint = f" (similar: {', '.join(near)})" if near else ""
+            raise StepNotRegistered(
+                f"step {name!r} of {attempt.workflow}/{attempt.run_id}, node {attempt.node}, is "
+                f"not registered here{hint}: give it to the engine, Engine(store, [..., the_step])",
+                name,
+            )
+        return step
+
+    async def _in_thread(
+        self, step: RunnableStep, context: StepContext, call: Callable[[], Any]
+    ) -> Any:
+        if self._executor is None:
+            self._executor = ThreadPoolExecutor(self._threads, thread_name_prefix="perdure-step")
+        running = self._executor.submit(contextvars.copy_context().run, call)
+        try:
+            await _ended(running)
+        except asyncio.CancelledError:
+            context.canceled = True
+            if running.cancel():  # it never began
+                raise
+            if not running.done():
+                self._left_behind(step, running)
+                raise
+            # It ended at the same moment: a finished step keeps its outcome.
+        result = running.result()
+        if inspect.iscoroutine(result):
+            result.close()
+            raise Permanent(
+                f"step {step.name} is a `def` that returned a coroutine: "
+                "make it an `async def`, or put @step above its other decorators' functions"
+            )
+        return result
+
+    def _left_behind(self, step: RunnableStep, running: Future[Any]) -> None:
+        loop = asyncio.get_running_loop()
+        self.zombies += 1
+        _log.warning(
+            "step %s was told to stop and keeps its thread (%d of %d threads are so): "
+            "let it look at current_step().canceled",
+            step.name,
+            self.zombies,
+            self._threads,
+        )
+
+        def gone() -> None:
+            self.zombies -= 1
+
+        def ended(_: Future[Any]) -> None:
+            with suppress(RuntimeError):  # the loop is closed: nobody counts any more
+                loop.call_soon_threadsafe(gone)
+
+        running.add_done_callback(ended)
+
+
+async def _ended(running: Future[Any]) -> None:
+    """Wait until it has ended; what it raised is left in it.
+
+    Not asyncio.wrap_future: that cannot carry a StopIteration and waits for ever.
+    """
+    loop = asyncio.get_running_loop()
+    waiter: asyncio.Future[None] = loop.create_future()
+
+    def wake() -> None:
+        if not waiter.done():
+            waiter.set_result(None)
+
+    def ended(_: Future[Any]) -> None:
+        with suppress(RuntimeError):  # the loop is closed: nobody waits any more
+            loop.call_soon_threadsafe(wake)
+
+    running.add_done_callback(ended)
+    await waiter
+
+
+def passes(error: BaseException) -> bool:
+    """Whether an error that is no Exception goes on through the engine.
+
+    What ends the process does, so does the cancellation of this very task. A CancelledError
+    that nobody asked of this task came out of the step's own work and is a failure of it.
+    """
+    if isinstance(error, BaseExceptionGroup):
+        return error.subgroup(ENDINGS) is not None
+    if isinstance(error, asyncio.CancelledError):
+        task = asyncio.current_task()
+        return task is None or task.cancelling() > 0
+    return isinstance(error, (*ENDINGS, GeneratorExit))
+
+
+def _step_name(attempt: Attempt) -> str:
+    name = attempt.input.get("step") if isinstance(attempt.input, dict) else None
+    return name if isinstance(name, str) else ""

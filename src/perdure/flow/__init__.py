@@ -1,0 +1,1 @@
+"""The workflow door: steps, and the lists an engine is given."""

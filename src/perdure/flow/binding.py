@@ -1,0 +1,244 @@
+"""Binding: the arguments of a step called by name, made from one JSON value.
+
+Compiled once per step at its first use. Refuses what does not fit before the step's code runs,
+and says what would fit; no message holds a value of the input, only names and types.
+"""
+
+from __future__ import annotations
+
+import inspect
+import sys
+import typing
+from collections.abc import Callable, Mapping
+from types import SimpleNamespace
+from typing import Any, Final, NoReturn
+
+import msgspec
+from msgspec import UNSET
+
+from perdure.model.errors import InvalidRequest
+
+Arguments = tuple[tuple[Any, ...], dict[str, Any]]
+
+_EMPTY: Final = inspect.Parameter.empty
+_MISSING: Final = object()
+_NO_ARGUMENTS: Final[tuple[Any, ...]] = ()
+
+
+class Parameter(msgspec.Struct, frozen=True):
+    """One parameter; `type` None = any JSON value passes as it is."""
+
+    name: str
+    kind: Any
+    required: bool
+    type: Any = None
+    default: Any = None
+
+
+class Binder:
+    """Turns the input of a TASK node into the arguments of one function.
+
+    The rule, in order: no input = no arguments. An object whose keys are all names of parameters
+    and that has every required one is bound *by name*. Otherwise a function of exactly one
+    parameter takes the input *as its value*. Anything else is InvalidRequest.
+    """
+
+    __slots__ = ("_extra", "_named", "_names", "_plain", "_rest", "_step", "_written")
+
+    def __init__(self, step: str, function: Callable[..., Any]) -> None:
+        signature = function_signature(function)
+        self._step = step
+        self._written = written(signature)
+        self._named: list[Parameter] = []
+        self._rest: Parameter | None = None
+        self._extra: Parameter | None = None
+        for parameter in parameters(function, signature):
+            if parameter.kind is inspect.Parameter.VAR_POSITIONAL:
+                self._rest = parameter
+            elif parameter.kind is inspect.Parameter.VAR_KEYWORD:
+                self._extra = parameter
+            else:
+                self._named.append(parameter)
+        self._names = {p.name for p in self._named}
+        #: No `*args`, `**kwargs` or positional-only parameter: everything goes by keyword.
+        self._plain = not (self._rest or self._extra) and all(
+            p.kind is not inspect.Parameter.POSITIONAL_ONLY for p in self._named
+        )
+
+    def bind(self, input: Any = UNSET) -> Arguments:
+        """Arguments for the function. Raises InvalidRequest."""
+        if type(input) is dict and self._plain and input.keys() <= self._names:
+            bound: dict[str, Any] = {}
+            for parameter in self._named:
+                value = input.get(parameter.name, _MISSING)
+                if value is _MISSING:
+                    if parameter.required:
+                        break
+                elif parameter.type is None:
+                    bound[parameter.name] = value
+                else:
+                    bound[parameter.name] = self._converted(parameter, value)
+            else:
+                return _NO_ARGUMENTS, bound
+        return self._bind_otherwise(input)
+
+    def _bind_otherwise(self, input: Any) -> Arguments:
+        given: Mapping[str, Any]
+        if input is UNSET:
+            given = {}
+        elif isinstance(input, dict) and self._fits(input):
+            given = input
+        elif len(self._named) == 1 and not (self._rest or self._extra):
+            given = {self._named[0].name: input}
+        else:
+            self._refuse(input)
+        if any(p.required and p.name not in given for p in self._named):
+            self._refuse(given)
+        return self._spread(given)
+
+    def _fits(self, given: Mapping[str, Any]) -> bool:
+        known = self._names | ({self._rest.name} if self._rest else set())
+        return (bool(self._extra) or given.keys() <= known) and all(
+            p.name in given for p in self._named if p.required
+        )
+
+    def _spread(self, given: Mapping[str, Any]) -> Arguments:
+        rest = given.get(self._rest.name, ()) if self._rest else ()
+        if not isinstance(rest, (list, tuple)):
+            self._refuse(given)
+        args: list[Any] = []
+        kwargs: dict[str, Any] = {}
+        for parameter in self._named:
+            # Values for `*args` need everything before them to be positional too.
+            positional = parameter.kind is inspect.Parameter.POSITIONAL_ONLY or (
+                rest and parameter.kind is not inspect.Parameter.KEYWORD_ONLY
+            )
+            if parameter.name in given:
+                value = self._converted(parameter, given[parameter.name])
+                if positional:
+                    args.append(value)
+                else:
+                    kwargs[parameter.name] = value
+            elif positional:
+                args.append(parameter.default)
+        if self._rest:
+            args += [self._converted(self._rest, value) for value in rest]
+        if self._extra:
+            own = self._names | ({self._rest.name} if self._rest else set())
+            for name in given.keys() - own:
+                kwargs[name] = self._converted(self._extra, given[name])
+        return tuple(args), kwargs
+
+    def _converted(self, parameter: Parameter, value: Any) -> Any:
+        if parameter.type is None:
+            return value
+        try:
+            return msgspec.convert(value, parameter.type, str_keys=True, dec_hook=from_json)
+        except msgspec.ValidationError as error:
+            try:
+                # JSON has one kind of number: 2.0 is an int there, as it is when decoded.
+                return msgspec.json.decode(
+                    msgspec.json.encode(value), type=parameter.type, dec_hook=from_json
+                )
+            except Exception:
+                raise InvalidRequest(
+                    f"step {self._step}, parameter {parameter.name!r}: {error}"
+                ) from None
+
+    def _refuse(self, input: Any) -> NoReturn:
+        raise InvalidRequest(
+            f"step {self._step} takes {self._written}, but {self._mismatch(input)}: "
+            "give `input` an object with one value per parameter"
+        )
+
+    def _mismatch(self, input: Any) -> str:
+        if not isinstance(input, Mapping):
+            return f"the input is {json_kind(input)}"
+        said = []
+        missing = [p.name for p in self._named if p.required and p.name not in input]
+        if missing:
+            said.append(f"the input lacks {', '.join(missing)}")
+        unknown = sorted(str(name) for name in input if name not in self._names)
+        if unknown and not self._extra:
+            said.append(f"it has no parameter {', '.join(unknown)}")
+        return " and ".join(said) or "a value for its `*` parameter must be an array"
+
+
+def function_signature(function: Callable[..., Any]) -> inspect.Signature:
+    """The signature, its annotations unresolved where Python resolves them lazily."""
+    if sys.version_info >= (3, 14):
+        from annotationlib import Format
+
+        return inspect.signature(function, annotation_format=Format.FORWARDREF)
+    return inspect.signature(function)
+
+
+def parameters(function: Callable[..., Any], signature: inspect.Signature) -> list[Parameter]:
+    """The function's parameters with the types their values are converted to."""
+    namespace = getattr(inspect.unwrap(function), "__globals__", {})
+    return [
+        Parameter(p.name, p.kind, required(p), resolved(p.annotation, namespace), p.default)
+        for p in signature.parameters.values()
+    ]
+
+
+def required(parameter: inspect.Parameter) -> bool:
+    """Whether a call must give this parameter."""
+    variable = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+    return parameter.default is _EMPTY and parameter.kind not in variable
+
+
+def resolved(annotation: Any, namespace: dict[str, Any]) -> Any:
+    """The type an annotation means, or None where any value passes.
+
+    None also for what cannot be resolved (a name local to a function) and for types that no JSON
+    value can be checked against: the step then gets the plain value.
+    """
+    if annotation in (_EMPTY, Any):
+        return None
+    try:
+        holder = SimpleNamespace(__annotations__={"it": annotation})
+        kind = typing.get_type_hints(holder, namespace, include_extras=True)["it"]
+        if kind is Any:
+            return None
+        msgspec.json.Decoder(kind, dec_hook=from_json)
+    except Exception:
+        return None
+    return kind
+
+
+def from_json(kind: type[Any], value: Any) -> Any:
+    """Hook for types msgspec does not know: pydantic models, by their own validation."""
+    validate = getattr(kind, "model_validate", None)
+    if validate is None or isinstance(value, kind):
+        raise ValueError(f"a {kind.__name__} cannot be made from JSON")
+    try:
+        return validate(value)
+    except ValueError as error:
+        raise ValueError(_without_values(error)) from None
+
+
+def _without_values(error: ValueError) -> str:
+    """What a pydantic error says, less the values it quotes."""
+    errors = getattr(error, "errors", None)
+    if not callable(errors):
+        return f"{type(error).__name__} in validation"
+    lines = [f"{'.'.join(map(str, e['loc'])) or '$'}: {e['msg']}" for e in errors()]
+    return "; ".join(lines)
+
+
+def written(signature: inspect.Signature) -> str:
+    """`(order: Order, note=...)`: the signature without the values of defaults."""
+    shown = [
+        p.replace(default=_EMPTY if p.default is _EMPTY else ...)
+        for p in signature.parameters.values()
+    ]
+    text = str(inspect.Signature(shown)).replace("Ellipsis", "...")
+    return "no arguments" if text == "()" else text
+
+
+def json_kind(value: Any) -> str:
+    """What a JSON value is, in JSON's words."""
+    names = {dict: "an object", list: "an array", str: "a string", bool: "a boolean"}
+    names |= {int: "a number", float: "a number", type(None): "null"}
+    return names.get(type(value), f"a {type(value).__name__}")

@@ -1,0 +1,98 @@
+"""What `@step` refuses where it is written: wrong functions, wrong options, all at once (D-24)."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from perdure.model.durations import Duration, microseconds
+from perdure.model.errors import DefinitionError, InvalidName, InvalidOptions
+from perdure.model.names import check_name, name_from_function
+
+T = TypeVar("T")
+MAX_PRIORITY = 32_767
+
+
+class Problems:
+    """Collects the problems of one declaration, to raise them together."""
+
+    def __init__(self, what: str) -> None:
+        self._what = what
+        self._found: list[DefinitionError] = []
+
+    def of(self, check: Callable[..., T], *args: Any) -> T | None:
+        """What `check(*args)` gives, or None with its problem kept."""
+        try:
+            return check(*args)
+        except DefinitionError as problem:
+            self._found.append(problem)
+            return None
+
+    def raise_any(self) -> None:
+        """Raise what was found: a single problem as itself."""
+        if len(self._found) == 1:
+            problem = self._found[0]
+            raise type(problem)(f"{self._what}: {problem}") from None
+        if self._found:
+            texts = [str(problem) for problem in self._found]
+            raise DefinitionError(f"{self._what}: {'; '.join(texts)}", texts)
+
+
+def check_function(function: Any) -> None:
+    """Whether this can be a step: a plain `def` or `async def` outside a class."""
+    if isinstance(function, (staticmethod, classmethod)) or not inspect.isfunction(function):
+        raise DefinitionError(
+            f"{function!r} cannot be a step: put @step on a function, a `def` or an `async def`"
+        )
+    if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
+        raise DefinitionError("a step gives one value: return it, do not yield")
+    holder = function.__qualname__.rpartition(".")[0]
+    code = function.__code__
+    first = code.co_varnames[0] if code.co_argcount else ""
+    if holder and not holder.endswith("<locals>") and first in ("self", "cls"):
+        raise DefinitionError(
+            "a method cannot be a step, because the object it belongs to is not recorded: make it "
+            f"a function and get the object inside it by current_step().resource({holder}), "
+            f"given as Engine(resources=[...])"
+        )
+
+
+def checked_step_name(name: str | None, function: Any) -> str:
+    """The name given, or the function's own with hyphens."""
+    if name is not None:
+        return check_name(name, "step name")
+    own = getattr(function, "__name__", "")
+    try:
+        return check_name(name_from_function(own), "step name")
+    except InvalidName as problem:
+        raise InvalidName(f"{problem}, or say @step(name=...)") from None
+
+
+def checked_timeout(timeout: Duration | None) -> int:
+    """A step's timeout in µs; None and zero = no limit."""
+    if timeout is None:
+        return 0
+    limit = microseconds(timeout, "timeout")
+    # Shorter than a microsecond is still a limit.
+    return limit or (1 if isinstance(timeout, float) and timeout else 0)
+
+
+def checked_priority(priority: object) -> int:
+    """A whole number; larger is sooner."""
+    if (
+        isinstance(priority, int)
+        and not isinstance(priority, bool)
+        and abs(priority) <= MAX_PRIORITY
+    ):
+        return priority
+    raise InvalidOptions(
+        f"priority {priority!r}: use a whole number from -{MAX_PRIORITY} to {MAX_PRIORITY}"
+    )
+
+
+def checked_label(label: object) -> str:
+    """What is shown for a call instead of the step's name."""
+    if isinstance(label, str):
+        return label
+    raise InvalidOptions(f"label {label!r}: use text")

@@ -1,0 +1,222 @@
+"""@step: a function whose effect is recorded, with the policy it runs under.
+
+Owns the declaration and nothing of its execution: an engine finds a step by name and runs its
+`fn`; called outside a workflow a step just runs its function. Steps never change: `with_options`
+gives a copy.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+import inspect
+from collections.abc import Callable, Coroutine
+from typing import Any, Generic, ParamSpec, Protocol, Self, TypeVar, cast, overload
+
+from msgspec import UNSET, UnsetType
+
+from perdure.flow import declaring
+from perdure.flow.binding import Arguments, Binder
+from perdure.model.durations import Duration
+from perdure.model.names import check_name
+from perdure.model.policy import Retry, as_retry
+
+P = ParamSpec("P")
+R = TypeVar("R")
+R_co = TypeVar("R_co", covariant=True)
+
+
+class Step(Generic[P, R]):
+    """A declared side effect. Calling it gives a coroutine, for `def` and `async def` alike.
+
+    Outside a workflow the call runs the function: an `async def` on the spot, a `def` in a
+    thread. Made by `@step` only.
+    """
+
+    _name: str
+    _fn: Callable[P, Any]
+    _retry: Retry
+    _timeout: int
+    _queue: str
+    _priority: int
+    _label: str
+    _is_async: bool
+    _binder: Binder | None
+    _base: Step[P, R]
+
+    @property
+    def name(self) -> str:
+        """1-64 characters of a-z 0-9 -."""
+        return self._name
+
+    @property
+    def fn(self) -> Callable[P, Any]:
+        """The bare function."""
+        return self._fn
+
+    @property
+    def retry(self) -> Retry:
+        """How often and when a failed attempt is repeated; one attempt unless said."""
+        return self._retry
+
+    @property
+    def timeout_us(self) -> int:
+        """How long one attempt may take, in µs; 0 = no limit."""
+        return self._timeout
+
+    @property
+    def queue(self) -> str:
+        """The queue its calls are put in."""
+        return self._queue
+
+    @property
+    def priority(self) -> int:
+        """Within the queue, larger is sooner."""
+        return self._priority
+
+    @property
+    def label(self) -> str:
+        """What is shown for its calls; empty = the name."""
+        return self._label
+
+    @property
+    def is_async(self) -> bool:
+        """Whether the function is an `async def`."""
+        return self._is_async
+
+    @property
+    def base(self) -> Step[P, R]:
+        """The step as declared, of which this is a copy by `with_options`, or itself."""
+        return self._base
+
+    async def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
+        if self._is_async:
+            return cast("R", await self._fn(*args, **kwargs))
+        return await asyncio.to_thread(_in_thread, self._fn, args, kwargs)
+
+    def bind(self, input: Any = UNSET) -> Arguments:
+        """The function's arguments from a JSON value, for a call by name (see Binder).
+
+        `bind()` is a call without input. Raises InvalidRequest.
+        """
+        binder = self._binder
+        if binder is None:
+            binder = self._binder = Binder(self._name, self._fn)
+        return binder.bind(input)
+
+    def with_options(
+        self,
+        *,
+        retry: int | Retry | UnsetType = UNSET,
+        timeout: Duration | UnsetType | None = UNSET,
+        queue: str | UnsetType = UNSET,
+        priority: int | UnsetType = UNSET,
+        label: str | UnsetType = UNSET,
+    ) -> Self:
+        """A copy with these options changed: same name, same function, all else kept.
+
+        Raises DefinitionError (InvalidOptions, InvalidName).
+        """
+        copy = object.__new__(type(self))
+        copy.__dict__.update(self.__dict__)
+        problems = declaring.Problems(f"step {self._name}")
+        if retry is not UNSET:
+            copy._retry = problems.of(as_retry, retry) or self._retry
+        if timeout is not UNSET:
+            copy._timeout = problems.of(declaring.checked_timeout, timeout) or 0
+        if queue is not UNSET:
+            copy._queue = problems.of(check_name, queue, "queue") or ""
+        if priority is not UNSET:
+            copy._priority = problems.of(declaring.checked_priority, priority) or 0
+        if label is not UNSET:
+            copy._label = problems.of(declaring.checked_label, label) or ""
+        problems.raise_any()
+        return copy
+
+    def __repr__(self) -> str:
+        return f"<step {self._name}>"
+
+
+class SyncStep(Step[P, R]):
+    """What `@step` makes of a plain `def`: `.fn` is exactly typed for synchronous programs."""
+
+    @property
+    def fn(self) -> Callable[P, R]:
+        """The bare function."""
+        return self._fn
+
+
+class StepDecorator(Protocol):
+    """What `@step(...)` with options gives."""
+
+    @overload
+    def __call__(  # type: ignore[overload-overlap]  # a coroutine function is also Callable[P, R]
+        self, fn: Callable[P, Coroutine[Any, Any, R]], /
+    ) -> Step[P, R]: ...
+    @overload
+    def __call__(self, fn: Callable[P, R], /) -> SyncStep[P, R]: ...
+
+
+@overload
+def step(  # type: ignore[overload-overlap]  # a coroutine function is also Callable[P, R]
+    fn: Callable[P, Coroutine[Any, Any, R]], /
+) -> Step[P, R]: ...
+@overload
+def step(fn: Callable[P, R], /) -> SyncStep[P, R]: ...
+@overload
+def step(
+    *,
+    name: str | None = None,
+    retry: int | Retry = 1,
+    timeout: Duration | None = 60,
+    queue: str = "default",
+    priority: int = 0,
+) -> StepDecorator: ...
+def step(
+    fn: Callable[..., Any] | None = None,
+    /,
+    *,
+    name: str | None = None,
+    retry: int | Retry = 1,
+    timeout: Duration | None = 60,
+    queue: str = "default",
+    priority: int = 0,
+) -> Any:
+    """Declare a step: `@step`, or `@step(retry=5, timeout="2m")`.
+
+    name: from the function unless given (`send_welcome` is `send-welcome`). retry: executions in
+    all, or a Retry. timeout: of each attempt, 60 s unless said; None or 0 = no limit. queue:
+    where its calls wait for a worker; priority: within the queue, larger is sooner.
+    Raises DefinitionError with all that is wrong, where the step is written.
+    """
+
+    def declare(function: Callable[..., Any]) -> Step[..., Any]:
+        shown = getattr(function, "__qualname__", repr(function))
+        problems = declaring.Problems(f"@step on {shown}")
+        problems.of(declaring.check_function, function)
+        made: Step[..., Any] = object.__new__(
+            Step if inspect.iscoroutinefunction(function) else SyncStep
+        )
+        made._is_async = type(made) is Step
+        made._name = problems.of(declaring.checked_step_name, name, function) or ""
+        made._fn = function
+        made._retry = problems.of(as_retry, retry) or Retry(1)
+        made._timeout = problems.of(declaring.checked_timeout, timeout) or 0
+        made._queue = problems.of(check_name, queue, "queue") or ""
+        made._priority = problems.of(declaring.checked_priority, priority) or 0
+        made._label = ""
+        made._binder = None
+        made._base = made
+        problems.raise_any()
+        functools.update_wrapper(made, function, updated=())
+        return made
+
+    return declare if fn is None else declare(fn)
+
+
+def _in_thread(function: Callable[..., R], args: tuple[Any, ...], kwargs: dict[str, Any]) -> R:
+    try:
+        return function(*args, **kwargs)
+    except StopIteration as error:
+        # A future cannot hold one: the caller would wait for ever.
+        raise RuntimeError("the step raised StopIteration") from error
