@@ -24,6 +24,8 @@ OUTSIDE = {
     *("select", "selectors", "shutil", "signal", "socket", "sqlite3", "ssl", "subprocess"),
     *("tempfile", "threading", "urllib"),
 }
+#: Also the standard library's newest modules, which an older interpreter does not know.
+STANDARD = sys.stdlib_module_names | {"annotationlib"}
 FOREIGN_IN_PURE = {"msgspec", "perdure"}
 
 CLOCK_METHODS = {
@@ -41,6 +43,8 @@ NOWHERE = {
 }
 #: Only a program may do these, never a library.
 PROGRAM_ONLY = {"print", "input", "sys.exit", "exit", "quit"}
+#: Builtins that are good names for other things: counted only where they are called.
+ORDINARY_NAMES = {"input", "open", "exit", "quit"}
 PROGRAMS = {"cli", "__main__"}
 
 
@@ -92,7 +96,7 @@ def banned_imports(source: Source) -> list[str]:
     problems = []
     for line, name in imports(source.tree):
         top = name.split(".")[0]
-        foreign = top not in sys.stdlib_module_names and top not in FOREIGN_IN_PURE
+        foreign = top not in STANDARD and top not in FOREIGN_IN_PURE
         if top in banned or (source.floor in PURE and foreign):
             problems.append(f"{source.path}:{line}: imports {name}: not on floor {source.floor}")
     return problems
@@ -102,10 +106,13 @@ def banned_calls(source: Source) -> list[str]:
     """Calls (also mentions, so that no alias hides them) that the source's floor may not make."""
     problems = []
     known = aliases(source.tree)
+    called = {id(node.func) for node in ast.walk(source.tree) if isinstance(node, ast.Call)}
     for node in ast.walk(source.tree):
         if not isinstance(node, ast.Attribute | ast.Name) or not isinstance(node.ctx, ast.Load):
             continue
         name = dotted(node, known)
+        if name in ORDINARY_NAMES and id(node) not in called:
+            continue
         where = f"{source.path}:{node.lineno}: {name}"
         if name in NOWHERE:
             problems.append(f"{where}: use {NOWHERE[name]}")

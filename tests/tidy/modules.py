@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import ast
-import sys
 from collections.abc import Iterable, Mapping
 
-from tests.tidy.calls import imports
+from tests.tidy.calls import STANDARD, imports
 from tests.tidy.tree import Source
 
 #: Words that say nothing about what a file is for.
@@ -87,7 +86,7 @@ def foreign_imports(source: Source, places: Mapping[str, tuple[str, ...]]) -> li
     problems = []
     for line, name in imports(source.tree):
         top = name.split(".")[0]
-        if top in sys.stdlib_module_names or top == "perdure":
+        if top in STANDARD or top == "perdure":
             continue
         if not any(f"{source.module}.".startswith(f"{p}.") for p in places.get(top, ())):
             problems.append(f"{source.path}:{line}: {top} has no place here")

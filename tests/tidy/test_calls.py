@@ -71,6 +71,10 @@ def test_a_banned_call_is_caught_under_any_name(text: str, name: str) -> None:
     assert name in problem
 
 
+def test_a_builtin_used_as_a_plain_name_passes() -> None:
+    assert calls.banned_calls(planted("def f(input, exit):\n    return input, exit\n")) == []
+
+
 def test_printing_is_for_the_cli() -> None:
     assert calls.banned_calls(planted("print('x')\n", "src/perdure/cli/planted.py")) == []
 
