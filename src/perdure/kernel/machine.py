@@ -107,9 +107,9 @@ class GraphMachine:
     def _refuse_routing_errors(self) -> None:
         """A routing error while starting rejects the start (D-5), nothing is recorded."""
         for action in self._turn.actions:
-            if isinstance(action, CreateTask) and action.failure is not None:
-                if action.failure.kind == "routing":
-                    raise InvalidRequest(action.failure.message)
+            failure = action.failure if isinstance(action, CreateTask) else None
+            if failure is not None and failure.kind == "routing":
+                raise InvalidRequest(failure.message)
 
     def _on_node_completed(self, event: NodeCompleted) -> None:
         turn = self._turn

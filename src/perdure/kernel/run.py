@@ -16,8 +16,8 @@ from perdure.model.failure import FailureRecord
 class NodeState(msgspec.Struct, frozen=True):
     """A reached node: its task, where it stands, and a SWITCH's recorded choice.
 
-    `branches`: None = none recorded; () = recorded, nothing chosen. `completed_no`: the place among the
-    run's completions, from 1; 0 = not completed.
+    `branches`: None = none recorded; () = recorded, nothing chosen. `completed_no`: its
+    place among the run's completions, from 1; 0 = not completed.
     """
 
     task: str

@@ -77,7 +77,7 @@ class TaskViews(dict[str, Any]):
 
     def get(self, node: str, default: Any = None) -> Any:
         """As `[]`, with a default for what is not there."""
-        return self[node] if node in self else default
+        return self[node] if node in self else default  # noqa: SIM401  get is this
 
 
 class SystemView(dict[str, Any]):

@@ -120,11 +120,11 @@ def checked_policy(
     never_on: tuple[str, ...] = (),
 ) -> RetryPolicy:
     """A RetryPolicy of these values, or InvalidOptions saying which one is wrong."""
-    if isinstance(attempts, bool) or not isinstance(attempts, int) or attempts < 1:
+    if not _is_number(attempts) or attempts != int(attempts) or attempts < 1:
         raise InvalidOptions(f"retry attempts {attempts!r}: use a whole number from 1")
-    if isinstance(factor, bool) or not isinstance(factor, (int, float)):
+    if not _is_number(factor):
         raise InvalidOptions(f"retry factor {factor!r}: use a number")
-    if isinstance(jitter, bool) or not isinstance(jitter, (int, float)) or not 0 <= jitter <= 1:
+    if not _is_number(jitter) or not 0 <= jitter <= 1:
         raise InvalidOptions(f"retry jitter {jitter!r}: use a number from 0 to 1")
     if max_delay and max_delay < initial:
         raise InvalidOptions(
@@ -132,7 +132,7 @@ def checked_policy(
             f"({initial / SECOND:g} s): raise it, or 0 for no cap"
         )
     return RetryPolicy(
-        attempts=attempts,
+        attempts=int(attempts),
         initial=initial,
         factor=float(factor) if math.isfinite(factor) else 1.0,
         max_delay=max_delay,
@@ -141,6 +141,10 @@ def checked_policy(
         retry_on=retry_on,
         never_on=never_on,
     )
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
 def as_retry(retry: int | Retry) -> Retry:
