@@ -1,0 +1,1 @@
+"""Wire and journal forms: values, envelopes, failures, journal rows. Pure: bytes in, bytes out."""
