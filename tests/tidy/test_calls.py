@@ -11,10 +11,12 @@ from tests.tidy.tree import all_sources, planted, sources
 SWALLOWS: dict[str, str] = {}
 
 
+@pytest.mark.rule("G-1")
 def test_floors_import_only_what_they_may() -> None:
     assert [p for s in sources("src") for p in calls.banned_imports(s)] == []
 
 
+@pytest.mark.rule("G-1")
 def test_floors_call_only_what_they_may() -> None:
     assert [p for s in sources("src") for p in calls.banned_calls(s)] == []
 
