@@ -1,0 +1,96 @@
+"""Whole validation: every problem of a document, found in one go and told in its order (D-24)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from perdure.graph.document import Document, read_document
+from perdure.graph.read import canonical, plain
+from perdure.graph.specs import check_spec
+from perdure.graph.templates import Templates, compile_all, reading_problems
+from perdure.model.errors import GraphError
+from perdure.model.graph import Edge, GraphShape
+from perdure.model.graph_rules import (
+    Finding,
+    Ranks,
+    cycle_problems,
+    edge_problems,
+    entry_problems,
+    repeated_ids,
+)
+
+_SHOWN = 100
+
+
+class Checked(msgspec.Struct):
+    """A document with all that was found on the way. Without findings it can be planned."""
+
+    value: dict[str, Any]
+    document: Document
+    shape: GraphShape
+    ranks: Ranks | None
+    templates: Templates
+    findings: list[Finding]
+
+
+def check(source: str | bytes | Mapping[str, Any]) -> Checked:
+    """Everything wrong with a document, as `findings` sorted by place.
+
+    Raises GraphError when there is nothing to look at: not JSON, not an object, too large.
+    """
+    findings: list[Finding] = []
+    value = plain(source, findings)
+    document = read_document(value, findings)
+    edges = [
+        (e.index, Edge(e.source, e.target, e.condition is not None, e.default))
+        for e in document.edges
+    ]
+    types: dict[str, str] = {}
+    for node in document.nodes:
+        types.setdefault(node.id, node.type)
+        check_spec(node, findings)
+    findings += repeated_ids([(node.index, node.id) for node in document.nodes])
+    findings += edge_problems(types, edges)
+    shape, ranks = _order(types, [edge for _, edge in edges], findings)
+    if ranks is not None:
+        findings += entry_problems(shape, ranks, document.entry)
+    templates = compile_all(document, findings)
+    findings += reading_problems(templates.readings, types, ranks)
+    findings.sort(key=lambda finding: _place(finding.pointer))
+    return Checked(value, document, shape, ranks, templates, findings)
+
+
+def _order(
+    types: dict[str, str], edges: Sequence[Edge], findings: list[Finding]
+) -> tuple[GraphShape, Ranks | None]:
+    known = [e for e in edges if e.source in types and e.target in types]
+    shape = GraphShape(types, known)
+    problems = cycle_problems(shape)
+    findings += problems
+    return shape, None if problems else Ranks(shape)
+
+
+def _place(pointer: str) -> list[tuple[int, str]]:
+    """Sorts pointers as a reader goes through the document: item 2 before item 10."""
+    return [(int(p), "") if p.isdigit() else (-1, p) for p in pointer.split("/")]
+
+
+def refuse(name: str, findings: Sequence[Finding]) -> GraphError:
+    """One error that tells all the problems."""
+    count = len(findings)
+    title = f"graph {name}" if name else "this graph document"
+    lines = [f"{title} has {count} problem{'s' if count > 1 else ''}:"]
+    lines += [f"  {finding}" for finding in findings[:_SHOWN]]
+    if count > _SHOWN:
+        lines.append(f"  … and {count - _SHOWN} more (all are in .problems)")
+    return GraphError("\n".join(lines), findings)
+
+
+def sealed(checked: Checked) -> bytes:
+    """The canonical bytes of a document without problems; raises GraphError otherwise."""
+    if checked.findings:
+        raise refuse(checked.document.name, checked.findings)
+    return canonical(checked.value)

@@ -1,0 +1,248 @@
+"""The shape of a graph document: which keys there are and what each may hold.
+
+Knows keys and types of values; what nodes and edges mean together is judged in
+model/graph_rules.py, what a node's spec holds in specs.py, templates in templates.py.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import msgspec
+
+from perdure.graph.form import Form, named
+from perdure.graph.read import pointer
+from perdure.model.durations import SECOND
+from perdure.model.errors import InvalidName
+from perdure.model.graph import CONTROL_TYPES, NODE_TYPES
+from perdure.model.graph_rules import Finding, did_you_mean
+from perdure.model.names import check_name, is_node_id
+from perdure.model.policy import RetryPolicy, checked_policy
+
+TOP_KEYS: Final = (
+    *("name", "version", "description", "input", "config", "entry"),
+    *("max_duration", "retention", "on_failure", "nodes", "edges", "output"),
+)
+NODE_KEYS: Final = ("id", "type", "spec", "retry", "timeout", "queue", "label")
+EDGE_KEYS: Final = ("from", "to", "condition", "default")
+RETRY_KEYS: Final = (
+    *("attempts", "initial", "factor", "max_delay", "jitter", "max_elapsed"),
+    *("retry_on", "never_on"),
+)
+ON_FAILURE: Final = ("continue", "drain", "cancel")
+#: In the order documents are explained, for messages.
+TYPES: Final = ("HTTP", "TASK", "SWITCH", "FORK", "JOIN")
+LATER_TYPES: Final = ("WAIT", "WAIT_FOR_SIGNAL", "WAIT_FOR_EVENT", "MAP", "CHILD")
+MAX_NODES: Final = 10_000
+DEFAULT_RETENTION: Final = 30 * 86_400 * SECOND
+
+assert frozenset(TYPES) == NODE_TYPES
+
+
+class NodeEntry(msgspec.Struct, frozen=True):
+    """One of `nodes`. `type` is "" when it is none of the known ones."""
+
+    index: int
+    id: str
+    type: str
+    spec: Any = None
+    retry: RetryPolicy | None = None
+    timeout: int | None = None
+    queue: str | None = None
+    label: str | None = None
+
+    @property
+    def at(self) -> str:
+        """Its JSON pointer."""
+        return f"/nodes/{self.index}"
+
+
+class EdgeEntry(msgspec.Struct, frozen=True):
+    """One of `edges`."""
+
+    index: int
+    source: str
+    target: str
+    condition: str | None = None
+    default: bool = False
+
+    @property
+    def at(self) -> str:
+        """Its JSON pointer."""
+        return f"/edges/{self.index}"
+
+
+class Document(msgspec.Struct, frozen=True):
+    """A document's members, as far as they could be read."""
+
+    name: str
+    version: str | None
+    description: str
+    input: Any
+    entry: str | None
+    max_duration: int | None
+    retention: int
+    on_failure: Any
+    nodes: tuple[NodeEntry, ...]
+    edges: tuple[EdgeEntry, ...]
+    output: Any = None
+
+
+def read_document(value: dict[str, Any], findings: list[Finding]) -> Document:
+    """The document's parts; all that is wrong with its shape goes to `findings`."""
+    form = Form(value, "", findings)
+    form.only(TOP_KEYS)
+    for key in ("input", "config"):
+        if key in value:
+            form.problem(
+                key,
+                f"this version does not check the {key} against a schema yet",
+                f"take it out; templates read what a start gives as {key}.<key>",
+            )
+    return Document(
+        name=_name(form, "name", '"name": "order"') or "",
+        version=form.text("version", 64, 'use text, such as "3" or "2025-06"'),
+        description=form.typed("description", str) or "",
+        input=value.get("input"),
+        entry=form.typed("entry", str, "write the id of a node"),
+        max_duration=_positive(form, "max_duration", "leave it out for no end"),
+        retention=_positive(form, "retention", "leave it out for 30 days") or DEFAULT_RETENTION,
+        on_failure=form.choice("on_failure", ON_FAILURE) or "continue",
+        nodes=_nodes(form),
+        edges=_edges(form),
+        output=value.get("output"),
+    )
+
+
+def _name(form: Form, key: str, example: str) -> str | None:
+    if not form.required(key, example):
+        return None
+    try:
+        return check_name(form.value[key])
+    except InvalidName as error:
+        form.problem(key, str(error))
+        return None
+
+
+def _positive(form: Form, key: str, otherwise: str) -> int | None:
+    duration = form.duration(key)
+    if duration == 0:
+        form.problem(key, "this is no time at all", otherwise)
+        return None
+    return duration
+
+
+def _nodes(top: Form) -> tuple[NodeEntry, ...]:
+    items = top.items("nodes")
+    if not items and isinstance(top.value.get("nodes", []), list):
+        top.problem("nodes" if "nodes" in top.value else None, "there are no nodes", "add one")
+    if len(items) > MAX_NODES:
+        top.problem("nodes", f"{len(items):,} nodes, at most {MAX_NODES:,}", "split the graph")
+        items = []
+    at = pointer(top.at, "nodes")
+    entries = (_node(i, item, pointer(at, i), top.findings) for i, item in enumerate(items))
+    return tuple(entry for entry in entries if entry is not None)
+
+
+def _node(index: int, item: Any, at: str, findings: list[Finding]) -> NodeEntry | None:
+    named_node = isinstance(item, dict) and isinstance(item.get("id"), str)
+    form = Form(item, at, findings, item["id"] if named_node else None)
+    if not isinstance(item, dict):
+        return None
+    form.only(NODE_KEYS)
+    if form.required("id", '"id": "fetch"') and not is_node_id(item["id"]):
+        form.problem(
+            "id",
+            f"{named(item['id'])} cannot be a node's id",
+            "use letters, digits, _ and -, starting with a letter or _ and not ending in -",
+        )
+    kind = _node_type(form)
+    label = form.text("label")
+    if kind in CONTROL_TYPES:
+        for key in ("retry", "timeout", "queue"):
+            if key in item:
+                form.problem(key, f'a {kind} runs nothing: it has no "{key}"', "take it out")
+        retry, timeout, queue = None, None, None
+    else:
+        retry, timeout = _retry(form), form.duration("timeout")
+        queue = _name(form, "queue", "") if item.get("queue") is not None else None
+    if not named_node:
+        return None
+    return NodeEntry(index, item["id"], kind, item.get("spec"), retry, timeout, queue, label)
+
+
+def _node_type(form: Form) -> str:
+    if not form.required("type", f'"type": one of {", ".join(TYPES)}'):
+        return ""
+    kind = form.value["type"]
+    if isinstance(kind, str) and kind in TYPES:
+        return kind
+    if kind in LATER_TYPES:
+        form.problem("type", f"this version has no {kind} nodes yet", f"use {', '.join(TYPES)}")
+    else:
+        hint = did_you_mean(kind.upper(), TYPES) if isinstance(kind, str) else ""
+        form.problem("type", f"{named(kind)} is no type of node", hint)
+    return ""
+
+
+def _retry(node: Form) -> RetryPolicy | None:
+    value = node.value.get("retry")
+    if value is None:
+        return None
+    if not isinstance(value, dict):
+        node.problem("retry", f"this is {named(value)}, not an object", 'write {"attempts": 3}')
+        return None
+    form = Form(value, pointer(node.at, "retry"), node.findings, node.node)
+    form.only(RETRY_KEYS)
+    if not form.required("attempts", '"attempts": 3'):
+        return None
+    options: dict[str, Any] = {"attempts": value["attempts"]}
+    before = len(form.findings)
+    if "max_delay" in value:
+        # null says no cap; an absent one has the default cap (D-35).
+        options["max_delay"] = form.duration("max_delay") or 0
+    for key in ("initial", "max_elapsed"):
+        if value.get(key) is not None:
+            options[key] = form.duration(key)
+    for key in ("factor", "jitter"):
+        if value.get(key) is not None:
+            options[key] = value[key]
+    for key in ("retry_on", "never_on"):
+        options[key] = _kinds(form, key)
+    if len(form.findings) > before:
+        return None
+    policy: RetryPolicy | None = form.checked(None, lambda: checked_policy(**options))
+    return policy
+
+
+def _kinds(form: Form, key: str) -> tuple[str, ...]:
+    kinds = form.items(key)
+    for index, kind in enumerate(kinds):
+        if not isinstance(kind, str) or not kind:
+            form.problem(
+                f"{key}/{index}", f"{named(kind)} is not a kind of failure", 'such as "http-503"'
+            )
+    return tuple(kind for kind in kinds if isinstance(kind, str))
+
+
+def _edges(top: Form) -> tuple[EdgeEntry, ...]:
+    at = pointer(top.at, "edges")
+    items = enumerate(top.items("edges"))
+    entries = (_edge(i, item, pointer(at, i), top.findings) for i, item in items)
+    return tuple(entry for entry in entries if entry is not None)
+
+
+def _edge(index: int, item: Any, at: str, findings: list[Finding]) -> EdgeEntry | None:
+    form = Form(item, at, findings)
+    if not isinstance(item, dict):
+        return None
+    form.only(EDGE_KEYS)
+    ends = []
+    for key in ("from", "to"):
+        if form.required(key, f'"{key}": the id of a node'):
+            ends.append(form.typed(key, str, "write the id of a node"))
+    condition = form.typed("condition", str, 'write "{{ … }}"')
+    default = form.typed("default", bool) or False
+    if len(ends) < 2 or None in ends:
+        return None
+    return EdgeEntry(index, ends[0], ends[1], condition, default)

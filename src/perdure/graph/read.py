@@ -1,0 +1,191 @@
+"""From text, bytes or a mapping to one plain JSON value, and back to its canonical bytes.
+
+Refuses what JSON readers let pass and then treat differently from one another: a key written
+twice, NaN and infinities, integers beyond 64 bits, broken Unicode. The value is a copy: nobody
+can change a definition after it was checked.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from typing import Any, Final
+
+from perdure.model.errors import GraphError
+from perdure.model.graph_rules import Finding
+
+#: Of the canonical text. A definition is stored with every version of it.
+MAX_BYTES: Final = 4 * 1024 * 1024
+MAX_DEPTH: Final = 64
+MAX_VALUES: Final = 1_000_000
+_INT: Final = range(-(2**63), 2**63)
+
+
+class _Repeated(dict[str, Any]):
+    """An object whose text gave some key more than once."""
+
+    keys_twice: tuple[str, ...] = ()
+
+
+class _TooLong(int):
+    """Stands for an integer with more digits than are worth reading."""
+
+
+def read_json(source: str | bytes) -> Any:
+    """The value of JSON text, repeated keys and other oddities still marked for `plain`.
+
+    Raises GraphError when the text is not UTF-8 or not JSON.
+    """
+    if len(source) > MAX_BYTES:
+        raise _refusal(f"the document has {len(source):,} characters, at most {MAX_BYTES:,} count")
+    if isinstance(source, bytes):
+        try:
+            source = source.decode("utf-8-sig")
+        except UnicodeDecodeError as error:
+            raise _refusal(
+                f"the document is not UTF-8: byte {error.start} (0x{source[error.start]:02x}) "
+                "does not belong there; save it as UTF-8"
+            ) from None
+    try:
+        return json.loads(
+            source.removeprefix("\ufeff"), object_pairs_hook=_object, parse_int=_integer
+        )
+    except json.JSONDecodeError as error:
+        raise _refusal(
+            f"the document is not JSON: line {error.lineno}, column {error.colno}: "
+            f"{error.msg[:1].lower()}{error.msg[1:]}{_advice(source)}"
+        ) from None
+    except RecursionError:
+        raise _refusal(f"the document is nested more than {MAX_DEPTH} levels deep") from None
+
+
+def _refusal(message: str) -> GraphError:
+    return GraphError(message, [Finding("", message)])
+
+
+def _advice(source: str) -> str:
+    text = source.strip()
+    if not text:
+        return "; it is empty"
+    if "\n" not in text and text.lower().endswith((".json", ".yaml", ".yml")):
+        return "; is this the name of a file? Graph.read(path) reads files"
+    return ""
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    value = dict(pairs)
+    if len(value) == len(pairs):
+        return value
+    seen: set[str] = set()
+    marked = _Repeated(value)
+    marked.keys_twice = tuple(
+        dict.fromkeys(key for key, _ in pairs if key in seen or seen.add(key))  # type: ignore[func-returns-value]
+    )
+    return marked
+
+
+def _integer(digits: str) -> int:
+    # Python refuses thousands of digits with an error of its own; 20 are too many already.
+    return int(digits) if len(digits) <= 20 else _TooLong(2**63)
+
+
+def pointer(parent: str, key: str | int) -> str:
+    """The JSON pointer of a member of what `parent` points at."""
+    return f"{parent}/{str(key).replace('~', '~0').replace('/', '~1')}"
+
+
+class Copier:
+    """Copies a value into plain dicts, lists and scalars, collecting what is not JSON."""
+
+    def __init__(self, findings: list[Finding]) -> None:
+        self._findings = findings
+        self._count = 0
+
+    def copy(self, value: Any, at: str = "", depth: int = 0) -> Any:
+        """The plain copy; what cannot be copied becomes null, with a finding."""
+        self._count += 1
+        if depth > MAX_DEPTH or self._count > MAX_VALUES:
+            # Raised, not collected: there may be no end to it (a value that holds itself).
+            raise _refusal(
+                f"{at[:80]}…: the document is nested more than {MAX_DEPTH} levels deep"
+                if depth > MAX_DEPTH
+                else f"the document holds more than {MAX_VALUES:,} values"
+            )
+        if isinstance(value, str):
+            return self._text(value, at)
+        if value is None or isinstance(value, bool):
+            return value
+        if isinstance(value, int):
+            if value in _INT:
+                return int(value)
+            return self._bad(at, "an integer beyond 64 bits", "write it as text")
+        if isinstance(value, float):
+            if math.isfinite(value):
+                return float(value)
+            return self._bad(at, f"{value} is not a number of JSON", "use null or text")
+        if isinstance(value, Mapping):
+            return self._mapping(value, at, depth)
+        if isinstance(value, list | tuple):
+            return [self.copy(v, pointer(at, i), depth + 1) for i, v in enumerate(value)]
+        return self._bad(at, f"a {type(value).__name__} is not JSON", "use text, numbers, lists")
+
+    def _mapping(self, value: Mapping[Any, Any], at: str, depth: int) -> dict[str, Any]:
+        for key in getattr(value, "keys_twice", ()):
+            self._bad(pointer(at, key), "this key is written more than once", "keep one")
+        for key in value:
+            if not isinstance(key, str):
+                self._bad(at, f"the key {key!r} is not text", "JSON's keys are strings")
+        result: dict[str, Any] = {}
+        # Sorted, as in the canonical text: whoever loads the definition again from there must
+        # build the same inputs, byte for byte.
+        for key in sorted(k for k in value if isinstance(k, str)):
+            below = pointer(at, key)
+            result[self._text(key, below)] = self.copy(value[key], below, depth + 1)
+        return result
+
+    def _text(self, text: str, at: str) -> str:
+        try:
+            text.encode()
+        except UnicodeEncodeError:
+            self._bad(at, "half a surrogate pair: this is not valid Unicode", "write the character")
+            return ""
+        return str(text)
+
+    def _bad(self, at: str, message: str, hint: str) -> None:
+        # A pointer is shown to people: what cannot be encoded is shown escaped.
+        shown = at.encode("utf-8", "backslashreplace").decode()
+        self._findings.append(Finding(shown, message, None, hint))
+
+
+def plain(source: str | bytes | Mapping[str, Any], findings: list[Finding]) -> Any:
+    """The document as plain values; what is wrong with single values goes to `findings`.
+
+    Raises GraphError when there is nothing to go on with.
+    """
+    if isinstance(source, bytearray | memoryview):
+        source = bytes(source)
+    value = read_json(source) if isinstance(source, str | bytes) else source
+    if not isinstance(value, Mapping):
+        raise _refusal(
+            f"the document is {_kind(value)}, not an object: "
+            'write {"name": …, "nodes": […], "edges": […]}'
+        )
+    return Copier(findings).copy(value)
+
+
+def _kind(value: object) -> str:
+    names = {list: "a list", str: "a string", bool: "true or false", type(None): "null"}
+    number = "a number" if isinstance(value, int | float) else f"a {type(value).__name__}"
+    return names.get(type(value), number)
+
+
+def canonical(document: Any) -> bytes:
+    """The one spelling of a document: keys sorted, nothing between, UTF-8. Its hash is the
+    definition's identity (D-36). Raises GraphError when it is too large."""
+    text = json.dumps(
+        document, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False
+    ).encode()
+    if len(text) > MAX_BYTES:
+        raise _refusal(f"the document has {len(text):,} bytes, at most {MAX_BYTES:,} are kept")
+    return text

@@ -1,0 +1,160 @@
+"""What the spec of each type of node may hold.
+
+A misspelt key or a wrong type is found here, before any run waits for it. Values that hold a
+template are judged when they are known, by the handler.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from typing import Final
+
+from perdure.graph.document import NodeEntry
+from perdure.graph.form import Form, named
+from perdure.graph.read import pointer
+from perdure.model.errors import InvalidName
+from perdure.model.graph_rules import Finding
+from perdure.model.names import check_name
+
+HTTP_KEYS: Final = (
+    *("method", "url", "headers", "query", "json", "body"),
+    *("timeout", "expect", "max_size", "redirects"),
+)
+TASK_KEYS: Final = ("step", "input")
+METHODS: Final = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
+MAX_REDIRECTS: Final = 20
+MAX_SIZE: Final = 2**40
+
+_HEADER: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+_SCHEMES: Final = ("http://", "https://")
+_STATUS_CLASS: Final = re.compile(r"[1-5]xx")
+
+
+def templated(value: object) -> bool:
+    """Whether a value is text with a template in it, known only when a run reaches the node."""
+    return isinstance(value, str) and "{{" in value
+
+
+def check_spec(node: NodeEntry, findings: list[Finding]) -> None:
+    """Everything wrong with a node's spec goes to `findings`."""
+    if not node.type:
+        return
+    at = pointer(node.at, "spec")
+    if node.type not in _CHECKS:
+        if node.spec not in (None, {}):
+            message = f"a {node.type} has no spec"
+            findings.append(Finding(at, message, node.id, "take it out"))
+        return
+    if node.spec is None:
+        message = f'"spec" is missing: a {node.type} needs one'
+        findings.append(Finding(node.at, message, node.id, _EXAMPLES[node.type]))
+        return
+    form = Form(node.spec, at, findings, node.id)
+    if isinstance(node.spec, dict):
+        _CHECKS[node.type](form)
+
+
+def _check_task(form: Form) -> None:
+    form.only(TASK_KEYS)
+    if not form.required("step", '"step": "ship-order"'):
+        return
+    step = form.typed("step", str, "write the name of a step")
+    if step is not None and not templated(step):
+        try:
+            check_name(step, "step")
+        except InvalidName as error:
+            form.problem("step", str(error))
+
+
+def _check_http(form: Form) -> None:
+    form.only(HTTP_KEYS)
+    if form.required("url", '"url": "https://…"'):
+        _check_url(form)
+    if not templated(form.value.get("method")):
+        form.choice("method", METHODS)
+    _check_headers(form)
+    _check_query(form)
+    form.typed("body", str, 'text; for a JSON body use "json"')
+    if form.value.get("body") is not None and "json" in form.value:
+        form.problem("body", 'a request has one body: "json" or "body"', "take one out")
+    if not templated(form.value.get("timeout")) and form.duration("timeout") == 0:
+        form.problem("timeout", "no answer comes in no time", "leave it out for the default")
+    _check_expect(form)
+    _check_count(form, "max_size", 1, MAX_SIZE, "bytes")
+    _check_count(form, "redirects", 0, MAX_REDIRECTS, "redirects followed at most")
+
+
+def _check_url(form: Form) -> None:
+    url = form.typed("url", str)
+    if url is None:
+        return
+    start = url.partition("{{")[0]
+    if not start.isprintable() or " " in start:
+        form.problem("url", "this URL holds a space or a control character", "write it as %20")
+    elif templated(url):
+        if start and not any(start.startswith(s) or s.startswith(start) for s in _SCHEMES):
+            form.problem("url", "this URL is not http or https", 'start with "https://"')
+    elif not (url.startswith(_SCHEMES) and re.match(r"https?://[^/?#]", url)):
+        form.problem("url", f"{named(url)} is not a whole URL", 'start with "https://" and a host')
+
+
+def _check_headers(form: Form) -> None:
+    seen: set[str] = set()
+    for name, value in (form.typed("headers", dict) or {}).items():
+        key = f"headers/{pointer('', name)[1:]}"
+        if not _HEADER.fullmatch(name):
+            _member(form, key, f"{named(name)} cannot be a header's name", "")
+        elif name.lower() in seen:
+            _member(form, key, f"the header {name} is there twice", "keep one")
+        seen.add(name.lower())
+        if isinstance(value, bool) or not isinstance(value, str | int | float):
+            _member(form, key, f"this is {named(value)}, not text", "")
+        elif isinstance(value, str) and not value.isprintable() and not templated(value):
+            _member(form, key, "this text holds a control character", "take it out")
+
+
+def _check_query(form: Form) -> None:
+    if templated(form.value.get("query")):
+        return
+    for name, value in (form.typed("query", dict) or {}).items():
+        key = f"query/{pointer('', name)[1:]}"
+        for item in value if isinstance(value, list) else [value]:
+            if not isinstance(item, str | int | float | bool):
+                _member(
+                    form, key, f"this holds {named(item)}", "use text, numbers or lists of them"
+                )
+                break
+
+
+def _check_expect(form: Form) -> None:
+    value = form.value.get("expect")
+    if value is None or templated(value):
+        return
+    if value == []:
+        form.problem("expect", "no status is ever expected", "leave it out for 2xx")
+    for status in value if isinstance(value, list) else [value]:
+        number = type(status) is int and 100 <= status <= 599
+        group = isinstance(status, str) and (templated(status) or _STATUS_CLASS.fullmatch(status))
+        if not number and not group:
+            hint = 'use numbers from 100 to 599, or "2xx"'
+            form.problem("expect", f"{named(status)} is not an HTTP status", hint)
+
+
+def _check_count(form: Form, key: str, least: int, most: int, what: str) -> None:
+    value = form.value.get(key)
+    if value is None or templated(value):
+        return
+    if type(value) is not int or not least <= value <= most:
+        form.problem(key, f"{named(value)} is not a number of {what}", f"use {least} to {most:,}")
+
+
+def _member(form: Form, path: str, message: str, hint: str) -> None:
+    form.findings.append(Finding(f"{form.at}/{path}", message, form.node, hint))
+
+
+_CHECKS: Final[Mapping[str, Callable[[Form], None]]] = {"HTTP": _check_http, "TASK": _check_task}
+_EXAMPLES: Final = {
+    "HTTP": 'write "spec": {"url": "https://…"}',
+    "TASK": 'write "spec": {"step": "ship-order", "input": {…}}',
+}

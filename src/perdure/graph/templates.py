@@ -1,0 +1,215 @@
+"""Compiles every template of a document and checks what each may read (expr.md's rule 4).
+
+A node may read the nodes from which it can be reached, nothing else is certain to have ended
+before it; so may the conditions on the edges of a SWITCH. The document's output may read every
+node.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import Any, Final, Literal
+
+import msgspec
+
+from perdure.expr import (
+    Condition,
+    ExprError,
+    References,
+    Template,
+    TemplateErrors,
+    compile_condition,
+    compile_template,
+)
+from perdure.graph.document import Document
+from perdure.graph.read import pointer
+from perdure.model.graph_rules import Finding, Ranks, did_you_mean
+
+ROOTS: Final = ("input", "config", "tasks", "system", "secrets")
+
+
+class Reading(msgspec.Struct, frozen=True):
+    """One string that holds a template: where it stands, who it works for, what it reads.
+
+    `node`: the node that reads, None for the document's output. `what`: spec, condition or
+    output.
+    """
+
+    at: str
+    node: str | None
+    what: str
+    text: str
+    refs: References
+
+    def problem(
+        self,
+        message: str,
+        at: tuple[int, int] | None = None,
+        hint: str = "",
+        severity: Literal["error", "warning"] = "error",
+    ) -> Finding:
+        """A finding about this string; `at`: line and column within it."""
+        if at is not None:
+            message = f"{message} ({placed(*at)})"
+        return Finding(self.at, message, self.node, hint, severity)
+
+
+class Templates(msgspec.Struct):
+    """All of a document's templates, compiled; those that could not be are left out."""
+
+    specs: dict[str, Template] = {}
+    #: By index of the edge.
+    conditions: dict[int, Condition] = {}
+    output: Template | None = None
+    readings: list[Reading] = []
+
+
+def compile_all(document: Document, findings: list[Finding]) -> Templates:
+    """The document's templates; what does not compile goes to `findings`."""
+    result = Templates()
+    for node in document.nodes:
+        spec = node.spec if isinstance(node.spec, dict) else {}
+        at = pointer(node.at, "spec")
+        template = _template(spec, at, node.id, "spec", result.readings, findings)
+        if template is not None:
+            result.specs[node.id] = template
+    for edge in document.edges:
+        if edge.condition is None:
+            continue
+        at = pointer(edge.at, "condition")
+        condition = _condition(edge.condition, at, edge.source, findings)
+        if condition is not None:
+            result.conditions[edge.index] = condition
+            text, refs = edge.condition, condition.refs
+            result.readings.append(Reading(at, edge.source, "condition", text, refs))
+    if document.output is not None:
+        output = _template(document.output, "/output", None, "output", result.readings, findings)
+        result.output = output
+    return result
+
+
+def _template(
+    value: Any,
+    at: str,
+    node: str | None,
+    what: str,
+    readings: list[Reading],
+    findings: list[Finding],
+) -> Template | None:
+    try:
+        template = compile_template(value)
+    except TemplateErrors as errors:
+        findings += [broken(at + below, error, node) for below, error in errors.problems]
+        bad = {below for below, _ in errors.problems}
+        # The sound ones are read all the same: one mistake hides no other.
+        for below, text in _texts(value):
+            if below not in bad:
+                _template(text, at + below, node, what, readings, findings)
+        return None
+    for below, part in template.parts.items():
+        readings.append(Reading(at + below, node, what, part.source, part.refs))
+    return template
+
+
+def _texts(value: Any, at: str = "") -> Iterator[tuple[str, str]]:
+    """Every text of a value with its JSON pointer; keys are not templates."""
+    if isinstance(value, str):
+        yield at, value
+    elif isinstance(value, dict | list):
+        for key, member in value.items() if isinstance(value, dict) else enumerate(value):
+            yield from _texts(member, pointer(at, key))
+
+
+def _condition(text: str, at: str, source: str, findings: list[Finding]) -> Condition | None:
+    if "{{" not in text:
+        message = "a condition without a template is always true, or always false"
+        findings.append(Finding(at, message, source, 'write "{{ … }}"'))
+        return None
+    try:
+        return compile_condition(text)
+    except ExprError as error:
+        findings.append(broken(at, error, source))
+        return None
+
+
+def broken(at: str, error: ExprError, node: str | None) -> Finding:
+    """A template that does not compile, with line and column inside its string."""
+    return Finding(at, f"{error.message} ({placed(error.line, error.column)})", node)
+
+
+def placed(line: int, column: int) -> str:
+    """Where in a string something stands, in words."""
+    return f"line {line}, column {column}"
+
+
+def reading_problems(
+    readings: Sequence[Reading], types: dict[str, str], ranks: Ranks | None
+) -> Iterator[Finding]:
+    """Reads of what is not there, or not yet. Without ranks (a graph in circles) nothing is said
+    about order."""
+    for reading in readings:
+        yield from _root_problems(reading, types)
+        yield from _secret_problems(reading)
+        for task, at in reading.refs.task_positions.items():
+            if task not in types:
+                hint = minus_hint(reading, task, types) or did_you_mean(task, list(types))
+                yield reading.problem(f'there is no node "{task}" to read', at, hint)
+            elif task == reading.node:
+                yield reading.problem(
+                    f"tasks.{task} is read before {task} has ended", at, "read what comes before it"
+                )
+            elif ranks and reading.node is not None and not ranks.precedes(task, reading.node):
+                yield reading.problem(
+                    f"tasks.{task} is read, but {task} does not come before {reading.node}",
+                    at,
+                    f"lead edges from {task} to {reading.node}",
+                )
+
+
+def _root_problems(reading: Reading, types: dict[str, str]) -> Iterator[Finding]:
+    for root, at in reading.refs.root_positions.items():
+        if root not in ROOTS:
+            hint = _minus_before(reading, root, types) or did_you_mean(root, ROOTS)
+            yield reading.problem(f'there is nothing called "{root}"', at, hint)
+
+
+def _secret_problems(reading: Reading) -> Iterator[Finding]:
+    positions = reading.refs.root_positions
+    if "secrets" not in positions:
+        return
+    at = positions["secrets"]
+    if reading.what != "spec":
+        which = "a condition" if reading.what == "condition" else "the output"
+        message = f"{which} reads a secret, and what it gives is recorded"
+        yield reading.problem(message, at, "read secrets in specs only")
+    elif positions.keys() - {"secrets"}:
+        yield reading.problem(
+            "a text that reads a secret reads something else too: it is filled in for each "
+            "attempt and never recorded",
+            at,
+            "put the rest into a value of its own",
+        )
+
+
+_TAIL: Final = re.compile(r"(?:-[A-Za-z0-9_]+)+")
+
+
+def minus_hint(reading: Reading, task: str, types: dict[str, str]) -> str:
+    """How to write `tasks.send-welcome`, of which CEL reads `tasks.send` minus `welcome`."""
+    for match in re.finditer(rf"\btasks\.{re.escape(task)}(?=-)", reading.text):
+        tail = _TAIL.match(reading.text, match.end())
+        words = tail[0].split("-")[1:] if tail else []
+        for count in range(len(words), 0, -1):
+            node = "-".join([task, *words[:count]])
+            if node in types:
+                return f'CEL reads "-" as minus: write tasks["{node}"]'
+    return ""
+
+
+def _minus_before(reading: Reading, root: str, types: dict[str, str]) -> str:
+    """The same hint, found from the `welcome` that follows the minus."""
+    for match in re.finditer(rf"\btasks\.(\w+)(?:-\w+)*-{re.escape(root)}\b", reading.text):
+        if hint := minus_hint(reading, match[1], types):
+            return hint
+    return ""
