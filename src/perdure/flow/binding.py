@@ -74,7 +74,7 @@ class Binder:
                 if value is _MISSING:
                     if parameter.required:
                         break
-                elif parameter.type is None:
+                elif parameter.type is None or type(value) is parameter.type:
                     bound[parameter.name] = value
                 else:
                     bound[parameter.name] = self._converted(parameter, value)
@@ -130,16 +130,13 @@ class Binder:
         return tuple(args), kwargs
 
     def _converted(self, parameter: Parameter, value: Any) -> Any:
-        if parameter.type is None:
+        if parameter.type is None or type(value) is parameter.type:
             return value
         try:
-            return msgspec.convert(value, parameter.type, str_keys=True, dec_hook=from_json)
+            return _convert(value, parameter.type)
         except msgspec.ValidationError as error:
             try:
-                # JSON has one kind of number: 2.0 is an int there, as it is when decoded.
-                return msgspec.json.decode(
-                    msgspec.json.encode(value), type=parameter.type, dec_hook=from_json
-                )
+                return _convert(whole_numbers(value), parameter.type)
             except Exception:
                 raise InvalidRequest(
                     f"step {self._step}, parameter {parameter.name!r}: {error}"
@@ -207,6 +204,21 @@ def resolved(annotation: Any, namespace: dict[str, Any]) -> Any:
     return kind
 
 
+def _convert(value: Any, kind: Any) -> Any:
+    return msgspec.convert(value, kind, str_keys=True, dec_hook=from_json)
+
+
+def whole_numbers(value: Any) -> Any:
+    """The value with 2.0 as 2 throughout: JSON has one kind of number, an `int` takes either."""
+    if isinstance(value, float) and value.is_integer():
+        return int(value)
+    if isinstance(value, dict):
+        return {key: whole_numbers(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [whole_numbers(item) for item in value]
+    return value
+
+
 def from_json(kind: type[Any], value: Any) -> Any:
     """Hook for types msgspec does not know: pydantic models, by their own validation."""
     validate = getattr(kind, "model_validate", None)
@@ -228,13 +240,19 @@ def _without_values(error: ValueError) -> str:
 
 
 def written(signature: inspect.Signature) -> str:
-    """`(order: Order, note=...)`: the signature without the values of defaults."""
-    shown = [
-        p.replace(default=_EMPTY if p.default is _EMPTY else ...)
-        for p in signature.parameters.values()
-    ]
-    text = str(inspect.Signature(shown)).replace("Ellipsis", "...")
-    return "no arguments" if text == "()" else text
+    """`(order: Order, note: str = ...)`: the parameters without the values of defaults."""
+    stars: dict[Any, str] = {
+        inspect.Parameter.VAR_POSITIONAL: "*",
+        inspect.Parameter.VAR_KEYWORD: "**",
+    }
+    shown = []
+    for p in signature.parameters.values():
+        text = f"{stars.get(p.kind, '')}{p.name}"
+        if p.annotation is not _EMPTY:
+            kind = p.annotation
+            text += f": {kind if isinstance(kind, str) else inspect.formatannotation(kind)}"
+        shown.append(text if p.default is _EMPTY else f"{text} = ...")
+    return f"({', '.join(shown)})" if shown else "no arguments"
 
 
 def json_kind(value: Any) -> str:

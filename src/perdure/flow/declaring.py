@@ -53,8 +53,9 @@ def check_function(function: Any) -> None:
     if holder and not holder.endswith("<locals>") and first in ("self", "cls"):
         raise DefinitionError(
             "a method cannot be a step, because the object it belongs to is not recorded: make it "
-            f"a function and get the object inside it by current_step().resource({holder}), "
-            f"given as Engine(resources=[...])"
+            "a function and get the object inside it by "
+            f"current_step().resource({holder.rpartition('.')[2]}), "
+            "given as Engine(resources=[...])"
         )
 
 
