@@ -14,12 +14,13 @@ from perdure.kernel.actions import CreateTask, OpenRun, Transition
 from perdure.kernel.events import Event, NodeCompleted, NodeFailed, RunStarted
 from perdure.kernel.finish import finish_if_done
 from perdure.kernel.plan import GraphPlan
-from perdure.kernel.protocol import Decision, Deps, Load
+from perdure.kernel.protocol import Decision, Deps, Handling, Load
+from perdure.kernel.retries import fail_or_retry
 from perdure.kernel.routing import activate, propagate
 from perdure.kernel.run import Run
-from perdure.kernel.tasks import complete, fail_or_retry, stale
+from perdure.kernel.tasks import complete, stale
 from perdure.kernel.turn import NeedLoad, Turn
-from perdure.model.errors import InvalidRequest, StoreError
+from perdure.model.errors import InvalidRequest
 
 
 class GraphMachine:
@@ -44,34 +45,28 @@ class GraphMachine:
         turn = self._turn
         # Time never goes back, whoever takes over with whatever clock.
         now = max(turn.deps.now(), self.run.at)
+        turn.forget_ids()
         while True:
             turn.begin(now)
             try:
                 handler(event)
                 if turn.ignored is None:
                     finish_if_done(turn)
+                break
             except NeedLoad as need:
                 turn.roll_back()
                 nodes = need.nodes
             except BaseException:
                 turn.roll_back()
-                turn.forget_ids()
                 raise
-            else:
-                break
-            yield from self._load(nodes)
+            turn.loaded(nodes, (yield Load(nodes)))
         turn.keep()
-        if turn.ignored is None:
-            self.run.at = now
         return Transition(now, turn.actions, turn.ignored)
 
-    def _load(self, nodes: tuple[str, ...]) -> Decision:
-        loaded = yield Load(nodes)
-        for node in nodes:
-            if node not in loaded.outputs:
-                raise StoreError(f"the recorded output of node {node} was not found")
-        self._turn.loaded(loaded.outputs)
-        return Transition(0)
+    def handling(self, node: str) -> Handling:
+        """See kernel.protocol.Machine.handling."""
+        planned = self._turn.plan.nodes[node]
+        return Handling(planned.type, planned.timeout)
 
     # ------------------------------------------------------------------ handlers
 

@@ -54,6 +54,14 @@ class Deps(msgspec.Struct, frozen=True):
 Decision: TypeAlias = Generator[Load, Loaded, Transition]
 
 
+class Handling(msgspec.Struct, frozen=True):
+    """How a node's attempts are executed: by the handler of this type; `timeout` in µs as the
+    node says it (None = the handler's default, 0 = no limit)."""
+
+    type: str
+    timeout: int | None = None
+
+
 class Machine(Protocol):
     """Decides for one run. One event at a time; the caller serialises events per run (G-4)."""
 
@@ -64,3 +72,6 @@ class Machine(Protocol):
         thrown in at a Load, it is as before (D-10). Raises InvalidRequest, RunFinished,
         RunActive: permanent; StoreError: transient, apply the event again.
         """
+
+    def handling(self, node: str, /) -> Handling:
+        """How this node's attempts are executed."""

@@ -215,7 +215,11 @@ class Store(Protocol):
         """
 
     def start(self, runs: Sequence[NewRun], done: StartDone) -> None:
-        """Insert runs with their first journal rows, in a transaction of its own lane."""
+        """Insert runs with their first journal rows, in a transaction of its own lane.
+
+        A run may end with its first row (`first.change` is a Finish): it is inserted finished,
+        without an owner. `done` is called as for `commit`.
+        """
 
     async def load(self, key: bytes) -> LoadedRun:
         """A run and its journal. Raises NotFound."""
@@ -241,6 +245,13 @@ class Store(Protocol):
         self, worker: str, definitions: Sequence[str], limit: int
     ) -> Sequence[Claim]:
         """Take due runs of these definitions (names), earliest first: owner set, epoch + 1."""
+
+    async def give_back(self, worker: str, claim: Claim, stalled: str | None) -> None:
+        """Undo a claim of a run that could not be loaded: no owner, due again after a short
+        while, or stalled with the reason. Nothing happens if the claim does not hold any more."""
+
+    async def unstall(self, definitions: Sequence[str]) -> int:
+        """Make stalled, unfinished runs of these definitions due now. How many there were."""
 
     async def find(self, query: RunQuery) -> Sequence[RunRow]:
         """Runs for people to look at."""

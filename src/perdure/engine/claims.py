@@ -1,0 +1,129 @@
+"""Claims: taking runs that are due, by the hundred, for the definitions this worker serves.
+
+A run keeps the version it was started with: where that is not the one served, it is rebuilt from
+what the store keeps. A run that cannot go on here (a step is gone, a journal this version cannot
+read) stalls with the reason; it is tried again whenever a worker opens.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+from perdure.engine.loading import bring_to_life
+from perdure.model.definition import Definition
+from perdure.model.errors import NotFound, PerdureError, StoreError
+from perdure.stores.port import Claim, StoredDefinition
+
+if TYPE_CHECKING:
+    from perdure.engine.shell import Shell
+
+_log = logging.getLogger("perdure.engine")
+
+BATCH: Final = 100
+MOST_LIVE: Final = 10_000
+
+
+class Claims:
+    """`served`: by name, the definitions whose runs this worker takes."""
+
+    def __init__(
+        self,
+        shell: Shell,
+        definitions: Sequence[Definition[Any, Any]],
+        rebuild: Callable[[StoredDefinition], Definition[Any, Any]],
+        poll: float,
+    ) -> None:
+        self.served = {definition.name: definition for definition in definitions}
+        self._shell = shell
+        self._rebuild = rebuild
+        self._poll = poll
+        self._by_hash = {definition.hash: definition for definition in definitions}
+        self._task: asyncio.Task[None] | None = None
+        self._hint = asyncio.Event()
+        self.resumed = 0
+
+    def serves(self, definition: Definition[Any, Any]) -> bool:
+        """Whether runs of this very definition are worked on here."""
+        return definition.hash in self._by_hash
+
+    def add(self, definition: Definition[Any, Any]) -> None:
+        """Serve one more definition."""
+        self.served[definition.name] = definition
+        self._by_hash[definition.hash] = definition
+
+    async def open(self) -> None:
+        """Give stalled runs another chance, take what is due now, and go on looking."""
+        await self._shell.store.unstall(list(self.served))
+        self.resumed += await self.take_all()
+        self._task = self._shell.spawn(self._watch())
+
+    async def close(self) -> None:
+        """Claim nothing more."""
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.wait([self._task])
+
+    def look(self) -> None:
+        """Something may be due: look now instead of at the next poll."""
+        self._hint.set()
+
+    async def take_all(self) -> int:
+        """Claim until nothing more is due; how many runs came into memory."""
+        taken = 0
+        while self.served and len(self._shell.live) < MOST_LIVE and not self._shell.stopping:
+            claims = await self._shell.store.claim_runs(
+                self._shell.worker, list(self.served), BATCH
+            )
+            for claim in claims:
+                taken += await self._take(claim)
+            if len(claims) < BATCH:
+                break
+        return taken
+
+    async def _watch(self) -> None:
+        while True:
+            try:
+                async with asyncio.timeout(self._poll):
+                    await self._hint.wait()
+            except TimeoutError:
+                pass
+            self._hint.clear()
+            try:
+                await self.take_all()
+            except StoreError as error:
+                _log.warning("could not look for due runs: %s", error)
+
+    async def _take(self, claim: Claim) -> bool:
+        try:
+            definition = await self._definition(claim)
+            await bring_to_life(self._shell, claim, definition)
+        except StoreError as error:
+            _log.warning("run %s could not be loaded: %s; trying again", claim.key.hex(), error)
+            await self._let_go(claim, None)
+            return False
+        except (PerdureError, AssertionError) as error:
+            _log.error("run %s cannot go on here: %s", claim.key.hex(), error)
+            await self._let_go(claim, str(error))
+            return False
+        return True
+
+    async def _definition(self, claim: Claim) -> Definition[Any, Any]:
+        definition = self._by_hash.get(claim.hash)
+        if definition is None:
+            try:
+                stored = await self._shell.store.definition(claim.hash)
+            except NotFound:
+                raise PerdureError(
+                    f"version {claim.hash[:12]} of {claim.definition} is not in this store"
+                ) from None
+            definition = self._by_hash[claim.hash] = self._rebuild(stored)
+        return definition
+
+    async def _let_go(self, claim: Claim, stalled: str | None) -> None:
+        live = self._shell.live.pop(claim.key, None)
+        if live is not None:
+            live.die()
+        await self._shell.store.give_back(self._shell.worker, claim, stalled)

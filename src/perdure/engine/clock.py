@@ -1,0 +1,33 @@
+"""The clock the engine lives by, behind a port so that tests can turn it by hand."""
+
+from __future__ import annotations
+
+import time
+from typing import Protocol
+
+
+class Clock(Protocol):
+    """Times in µs. `now` since the epoch; `monotonic` only ever grows."""
+
+    def now(self) -> int:
+        """The store's time, as well as this process knows it."""
+
+    def monotonic(self) -> float:
+        """Seconds, for measuring how long something took."""
+
+
+class SystemClock:
+    """The machine's clock, corrected by what the store's clock was seen to differ."""
+
+    __slots__ = ("offset",)
+
+    def __init__(self, offset: int = 0) -> None:
+        self.offset = offset
+
+    def now(self) -> int:
+        """See Clock.now."""
+        return time.time_ns() // 1000 + self.offset
+
+    def monotonic(self) -> float:
+        """See Clock.monotonic."""
+        return time.monotonic()

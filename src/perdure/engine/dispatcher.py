@@ -1,0 +1,187 @@
+"""Dispatcher: carries out one attempt and turns however it ends into an event.
+
+Whatever user code raises becomes the attempt's failure (D-29); only KeyboardInterrupt and
+SystemExit go through. Returns None when the attempt was given up because the run was dropped or
+the engine stops: then nothing is recorded and the attempt runs again elsewhere or later.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Mapping
+from contextvars import copy_context
+from typing import Any, Final
+
+import msgspec
+from msgspec import Raw
+
+from perdure.codec.failures import record_failure
+from perdure.engine.clock import Clock
+from perdure.engine.handlers.port import Attempt, Handler
+from perdure.engine.stepping import run_in_context
+from perdure.engine.timeouts import Timeouts, Watch
+from perdure.kernel.events import NodeCompleted, NodeFailed
+from perdure.kernel.protocol import Codec
+from perdure.model.durations import SECOND
+from perdure.model.errors import Failure, TimedOut
+from perdure.model.failure import FailureRecord
+from perdure.model.step_context import CURRENT, StepContext
+
+_log = logging.getLogger("perdure.engine")
+_LOGGERS: Final[dict[str, logging.Logger]] = {}
+
+Report = NodeCompleted | NodeFailed
+
+
+class Order(msgspec.Struct):
+    """An attempt to carry out; `number` from 0. `secrets`: pointers into the input whose text is
+    a secret's template."""
+
+    node: str
+    type: str
+    task: str
+    number: int
+    input: Raw
+    secrets: Mapping[str, str]
+    timeout: int | None
+    workflow: str
+    run_id: str
+
+
+class Dispatcher:
+    """Shared by all runs of an engine. `reveal` fills secrets in, anew for each attempt."""
+
+    def __init__(
+        self,
+        handlers: Mapping[str, Handler],
+        codec: Codec,
+        clock: Clock,
+        timeouts: Timeouts,
+        resources: Any = None,
+        reveal: Callable[[Any, Mapping[str, str]], Any] | None = None,
+        redact: Callable[[str], str] | None = None,
+    ) -> None:
+        self.handlers = handlers
+        self.on_started: Callable[[Order], None] | None = None
+        self._codec = codec
+        self._clock = clock
+        self._timeouts = timeouts
+        self._resources = resources
+        self._reveal = reveal
+        self._redact = redact
+
+    async def execute(self, order: Order) -> Report | None:
+        """Carry the attempt out in the calling task; how it ended."""
+        handler = self.handlers[order.type]
+        try:
+            attempt = self._attempt(order)
+        except Exception as error:
+            return self._failed(order, error, permanent=True)
+        limit = handler.timeout(attempt)
+        deadline = self._clock.now() + limit if limit else None
+        step = StepContext(
+            order.workflow, order.run_id, order.node, order.task, order.number + 1,
+            deadline, self._resources,
+        )  # fmt: skip
+        step.on_logger = logger_of
+        if self.on_started is not None:
+            self.on_started(order)
+        return await self._run(order, handler, attempt, step, limit)
+
+    async def _run(
+        self, order: Order, handler: Handler, attempt: Attempt, step: StepContext, limit: int
+    ) -> Report | None:
+        task = asyncio.current_task()
+        assert task is not None
+        watch: Watch | None = None
+
+        def expired() -> None:
+            step.canceled = True
+            task.cancel()
+
+        def on_waiting() -> None:
+            nonlocal watch
+            if limit:
+                watch = self._timeouts.watch(limit / SECOND, expired)
+
+        context = copy_context()
+        context.run(CURRENT.set, step)
+        try:
+            value = await run_in_context(context, handler.run(attempt, step), on_waiting)
+            output = Raw(self._codec.encode(value))
+        except asyncio.CancelledError as error:
+            step.canceled = True
+            timed_out = watch is not None and watch.expired
+            if timed_out:
+                task.uncancel()
+            if task.cancelling():  # dropped, or the engine stops
+                return None
+            if timed_out:
+                return self._failed(order, _timed_out(order, limit), permanent=False)
+            return self._failed(order, Failure(str(error), kind="CancelledError"), permanent=False)
+        except (KeyboardInterrupt, SystemExit, GeneratorExit):
+            raise
+        except BaseException as error:
+            if watch is not None and watch.expired and task.cancelling():
+                task.uncancel()  # its time was over, and it answered with an error of its own
+                return self._failed(order, _timed_out(order, limit), permanent=False)
+            return self._failed(order, error, permanent=not _retries(handler, attempt, error))
+        finally:
+            if watch is not None:
+                self._timeouts.done(watch)
+        if watch is not None and watch.expired:
+            task.uncancel()  # it finished all the same: a finished step keeps its outcome
+        return NodeCompleted(order.task, order.node, order.number, output)
+
+    def _attempt(self, order: Order) -> Attempt:
+        value = self._codec.decode(order.input)
+        if order.secrets:
+            if self._reveal is None:
+                raise Failure("this engine has no secrets: pass Engine(secrets=...)")
+            value = self._reveal(value, order.secrets)
+        return Attempt(
+            order.workflow, order.run_id, order.node, order.type, order.task, order.number,
+            value, order.timeout,
+        )  # fmt: skip
+
+    def _failed(self, order: Order, error: BaseException, *, permanent: bool) -> NodeFailed:
+        failure = record_failure(error, permanent=permanent)
+        if self._redact is not None:
+            failure = _redacted(failure, self._redact)
+        if not isinstance(error, Failure):
+            _log.info(
+                "%s/%s: node %s, attempt %d failed", order.workflow, order.run_id, order.node,
+                order.number + 1, exc_info=error if self._redact is None else None,
+            )  # fmt: skip
+        return NodeFailed(order.task, order.node, order.number, failure)
+
+
+def logger_of(step: StepContext) -> logging.Logger:
+    """The logger of a step: `perdure.steps.<workflow>.<node>`."""
+    name = f"perdure.steps.{step.workflow}.{step.node}"
+    return _LOGGERS.setdefault(name, logging.getLogger(name))
+
+
+def _retries(handler: Handler, attempt: Attempt, error: BaseException) -> bool:
+    """What the step's own retry_on/never_on say; a predicate that raises says no."""
+    if not isinstance(error, Exception):
+        return True
+    try:
+        return handler.retries(attempt, error)
+    except Exception:
+        _log.exception("retry_on of node %s raised; its failure counts as permanent", attempt.node)
+        return False
+
+
+def _timed_out(order: Order, limit: int) -> TimedOut:
+    return TimedOut(
+        f"attempt {order.number + 1} of node {order.node} took longer than {limit / SECOND:g} s"
+    )
+
+
+def _redacted(failure: FailureRecord, redact: Callable[[str], str]) -> FailureRecord:
+    details = failure.details
+    if details is not None:
+        details = msgspec.json.decode(redact(msgspec.json.encode(details).decode()))
+    return msgspec.structs.replace(failure, message=redact(failure.message), details=details)

@@ -1,0 +1,129 @@
+"""Lane: rows gather while a batch is being written, and go together in the next one.
+
+Natural group commit: an idle lane writes at once, a busy one lets rows collect. Whoever submits
+is told its own row's answer. When the store fails, the same batch is sent again with growing
+delays until its outcome is known; nothing newer is sent before. A batch that fails for a reason
+that trying again cannot mend is halved, down to the one row that cannot be written.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Sequence
+from typing import Any, Generic, TypeVar
+
+from perdure.model.errors import StoreError
+
+Row = TypeVar("Row")
+Answer = TypeVar("Answer")
+
+_log = logging.getLogger("perdure.engine")
+
+FIRST_DELAY, LONGEST_DELAY = 0.05, 5.0
+
+Then = Callable[[Any], None]
+Send = Callable[[Sequence[Row], Callable[[Sequence[Answer] | Exception], None]], None]
+
+
+class Lane(Generic[Row, Answer]):
+    """One batch under way at a time. `eager`: the store answers before `send` returns, so there
+    is nothing to gain from waiting for company."""
+
+    def __init__(self, send: Send[Row, Answer], *, eager: bool, most: int = 256) -> None:
+        self._send = send
+        self._eager = eager
+        self._most = most
+        self._waiting: list[tuple[Row, Then]] = []
+        self._batches: list[list[tuple[Row, Then]]] = []
+        self._under_way: list[tuple[Row, Then]] | None = None
+        self._scheduled = False
+        self._delay = FIRST_DELAY
+        self._idle: list[asyncio.Future[None]] = []
+        self._retry: asyncio.TimerHandle | None = None
+
+    def submit(self, row: Row, then: Then) -> None:
+        """Queue a row. `then` is called with the store's answer, or with the exception when this
+        row can never be written."""
+        self._waiting.append((row, then))
+        if self._under_way is not None or self._scheduled:
+            return
+        if self._eager:
+            self._flush()
+        else:
+            self._scheduled = True
+            asyncio.get_running_loop().call_soon(self._flush)
+
+    async def drain(self) -> None:
+        """Return when everything submitted so far has been answered."""
+        while self._waiting or self._under_way is not None or self._batches:
+            future = asyncio.get_running_loop().create_future()
+            self._idle.append(future)
+            await future
+
+    def abandon(self) -> None:
+        """Stop trying: what is not durable is as if it had never been decided."""
+        if self._retry is not None:
+            self._retry.cancel()
+        self._waiting.clear()
+        self._batches.clear()
+        self._under_way = None
+        self._wake_idle()
+
+    def _flush(self) -> None:
+        self._scheduled = False
+        while self._under_way is None and (self._batches or self._waiting):
+            if self._batches:
+                batch = self._batches.pop()
+            else:
+                batch = self._waiting[: self._most]
+                del self._waiting[: self._most]
+            self._write(batch)
+
+    def _write(self, batch: list[tuple[Row, Then]]) -> None:
+        self._under_way = batch
+        self._send([row for row, _ in batch], self._answered)
+
+    def _answered(self, answers: Sequence[Answer] | Exception) -> None:
+        batch = self._under_way
+        if batch is None:  # abandoned meanwhile
+            return
+        if isinstance(answers, StoreError):
+            self._try_again(batch, answers)
+            return
+        self._under_way = None
+        if isinstance(answers, Exception):
+            self._halve(batch, answers)
+        else:
+            self._delay = FIRST_DELAY
+            for (_, then), answer in zip(batch, answers, strict=True):
+                then(answer)
+        self._go_on()
+
+    def _go_on(self) -> None:
+        if self._under_way is not None or self._scheduled:
+            return
+        if self._waiting or self._batches:
+            self._scheduled = True
+            asyncio.get_running_loop().call_soon(self._flush)
+        else:
+            self._wake_idle()
+
+    def _try_again(self, batch: list[tuple[Row, Then]], error: StoreError) -> None:
+        delay, self._delay = self._delay, min(self._delay * 2, LONGEST_DELAY)
+        _log.warning("the store did not answer (%s); trying again in %.2g s", error, delay)
+        loop = asyncio.get_running_loop()
+        self._retry = loop.call_later(delay, self._write, batch)
+
+    def _halve(self, batch: list[tuple[Row, Then]], error: Exception) -> None:
+        if len(batch) == 1:
+            batch[0][1](error)
+            return
+        middle = len(batch) // 2
+        self._batches += [batch[middle:], batch[:middle]]
+
+    def _wake_idle(self) -> None:
+        for future in self._idle:
+            if not future.done():
+                future.set_result(None)
+        self._idle.clear()

@@ -1,0 +1,259 @@
+"""Shell: one worker process's engine, between a store and the runs it holds.
+
+It starts runs, claims those that are due, keeps the live ones, and tells who waits how they
+ended. What a run decides is the kernel's business, how a step is executed the handlers'.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import random
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from typing import Any, Protocol
+
+from perdure.engine.claims import Claims
+from perdure.engine.clock import Clock
+from perdure.engine.dispatcher import Dispatcher
+from perdure.engine.handlers.port import Handler
+from perdure.engine.ids import Ids
+from perdure.engine.lane import Lane
+from perdure.engine.live_run import LiveRun
+from perdure.engine.starting import Beginning, StartRequest, begin
+from perdure.engine.timeouts import Timeouts
+from perdure.engine.waiters import Waiters
+from perdure.kernel.actions import FinishRun, Transition
+from perdure.kernel.protocol import Codec, Deps
+from perdure.kernel.run import Run
+from perdure.model.definition import Definition
+from perdure.model.errors import StoreError
+from perdure.model.policy import NO_RETRY, RetryPolicy
+from perdure.stores.port import (
+    JournalRow,
+    NewRun,
+    Started,
+    Store,
+    StoredDefinition,
+    Verdict,
+    WorkerInfo,
+)
+
+_log = logging.getLogger("perdure.engine")
+
+
+class Observer(Protocol):
+    """Sees what became durable, and attempts as they start. Its errors change nothing."""
+
+    def entered(self, live: LiveRun, run: Run) -> None:
+        """A run came into memory, as it stands."""
+
+    def recorded(self, live: LiveRun, transition: Transition) -> None:
+        """A transition became durable."""
+
+
+class Shell:
+    """Use: `await open()`, then start and wait, then `await close(grace)`.
+
+    `definitions` are served by name: their due runs are claimed. `rebuild` makes a definition
+    of a stored one, for runs that keep an older version than the one served.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        clock: Clock,
+        codec: Codec,
+        handlers: Mapping[str, Handler],
+        definitions: Sequence[Definition[Any, Any]],
+        rebuild: Callable[[StoredDefinition], Definition[Any, Any]],
+        info: Callable[[str], WorkerInfo],
+        *,
+        resources: Any = None,
+        reveal: Callable[[Any, Mapping[str, str]], Any] | None = None,
+        redact: Callable[[str], str] | None = None,
+        poll: float = 0.5,
+    ) -> None:
+        self.store = store
+        self.clock = clock
+        self.ids = Ids(clock.now)
+        self.worker = ""
+        self.live: dict[bytes, LiveRun] = {}
+        self.observers: list[Observer] = []
+        self.stopping = False
+        self.timeouts = Timeouts()
+        self.dispatcher = Dispatcher(
+            handlers, codec, clock, self.timeouts, resources, reveal, redact
+        )
+        self.deps = Deps(clock.now, self.ids.text, random.random, codec, self._policy)
+        eager = not store.durable
+        self.commits: Lane[JournalRow, Verdict] = Lane(store.commit, eager=eager)
+        self.starts: Lane[NewRun, Started] = Lane(store.start, eager=eager)
+        self.waiters = Waiters(store)
+        self.claims = Claims(self, definitions, rebuild, poll)
+        self._handlers = handlers
+        self._info = info
+        self._commit = 0
+        self._tasks: set[asyncio.Task[Any]] = set()
+
+    # ------------------------------------------------------------------ life
+
+    async def open(self) -> None:
+        """Register as a worker, free what dead workers held, and begin to claim."""
+        self.worker = self.ids.text()
+        for definition in self.claims.served.values():
+            await self.publish(definition)
+        freed = await self.store.register(self._info(self.worker))
+        if freed:
+            _log.info("%d run(s) of workers that died go on here", freed)
+        await self.claims.open()
+
+    async def close(self, grace: float) -> None:
+        """Start nothing new, let running attempts end within `grace` seconds, write what is
+        done, and let the rest go. Changes no run's status."""
+        self.stopping = True
+        await self.claims.close()
+        runners = [task for live in self.live.values() for task in live.runners]
+        if runners and grace > 0:
+            await asyncio.wait(runners, timeout=grace)
+        try:
+            await asyncio.wait_for(self.commits.drain(), max(grace, 1.0))
+        except TimeoutError:
+            _log.error("the store did not take the last rows: what they say happens again")
+            self.commits.abandon()
+        for live in list(self.live.values()):
+            live.die()
+        self.live.clear()
+        self.waiters.close()
+        self.timeouts.close()
+        await self._end_tasks()
+        for handler in self._handlers.values():
+            await handler.close()
+        try:
+            await self.store.unregister(self.worker)
+        except StoreError as error:
+            _log.warning("could not sign off (%s): the next worker finds the runs", error)
+
+    async def _end_tasks(self) -> None:
+        tasks = [task for task in self._tasks if task is not asyncio.current_task()]
+        for task in tasks:
+            task.cancel()
+        if tasks:
+            await asyncio.wait(tasks, timeout=1.0)
+
+    def spawn(self, work: Coroutine[Any, Any, Any]) -> asyncio.Task[Any]:
+        """Run as a task that is referenced strongly until it ends, its error logged."""
+        task = asyncio.get_running_loop().create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._ended)
+        return task
+
+    def _ended(self, task: asyncio.Task[Any]) -> None:
+        self._tasks.discard(task)
+        if not task.cancelled() and (error := task.exception()) is not None:
+            _log.error("a task of the engine failed", exc_info=error)
+
+    # ------------------------------------------------------------------ starting
+
+    async def publish(self, definition: Definition[Any, Any]) -> None:
+        """Keep the definition with the store, so that its runs outlive its file."""
+        stored = StoredDefinition(
+            definition.hash,
+            definition.name,
+            definition.version,
+            definition.kind,
+            definition.source,
+            self.clock.now(),
+        )
+        await self.store.define(stored)
+
+    async def start(self, request: StartRequest) -> Started:
+        """Start a run, owned from birth unless it is delayed. Raises what `begin` raises."""
+        owned = not request.delay and self.claims.serves(request.definition)
+        beginning = begin(
+            request, self.deps, key=self.ids.key(), worker=self.worker, owned=owned,
+            commit=self.next_commit(),
+        )  # fmt: skip
+        future: asyncio.Future[Started] = asyncio.get_running_loop().create_future()
+
+        def answered(answer: Started | Exception) -> None:
+            if isinstance(answer, Exception):
+                _refuse(future, answer)
+                return
+            if answer.outcome != "exists" and owned:
+                self._born(request, beginning)
+            if not future.done():
+                future.set_result(answer)
+
+        self.starts.submit(beginning.row, answered)
+        return await future
+
+    def _born(self, request: StartRequest, beginning: Beginning) -> None:
+        live = LiveRun(
+            self, beginning.row.key, request.id, request.definition, beginning.machine,
+            epoch=beginning.row.first.epoch, seq=1,
+        )  # fmt: skip
+        self.enter(live, beginning.run)
+        live.effects.carry_out([beginning.transition])
+        live.start_orders()
+
+    # ------------------------------------------------------------------ runs in memory
+
+    def enter(self, live: LiveRun, run: Run) -> None:
+        """A run came into memory."""
+        self.live[live.key] = live
+        for observer in self.observers:
+            _shield(observer.entered, live, run)
+
+    def show(self, live: LiveRun, transition: Transition) -> None:
+        """Tell the observers what became durable."""
+        for observer in self.observers:
+            _shield(observer.recorded, live, transition)
+
+    def finished(self, live: LiveRun, action: FinishRun) -> None:
+        """A run's end is durable."""
+        self.live.pop(live.key, None)
+        live.die()
+        self.waiters.ended(live.key, action)
+
+    def drop(self, live: LiveRun) -> None:
+        """The run belongs to another worker now: forget it."""
+        self.live.pop(live.key, None)
+        live.die()
+
+    def left(self, live: LiveRun, verdict: Any) -> None:
+        """A release or a stall was answered; in every case the run is not ours any more."""
+        self.live.pop(live.key, None)
+        if verdict not in ("accepted", "mine"):
+            _log.warning("%s/%s was let go: %s", live.definition.name, live.run_id, verdict)
+
+    def next_commit(self) -> int:
+        """The next number of this worker's tries: (worker, number) tells them apart for ever."""
+        self._commit += 1
+        return self._commit
+
+    async def read(self, key: bytes, place: tuple[int, int]) -> bytes:
+        """A large value, tried again until the store gives it."""
+        delay = 0.05
+        while True:
+            try:
+                return (await self.store.payloads(key, [place]))[0]
+            except StoreError as error:
+                _log.warning("a recorded value could not be read (%s); trying again", error)
+                await asyncio.sleep(delay)
+                delay = min(delay * 2, 5.0)
+
+    def _policy(self, step: str) -> RetryPolicy:
+        handler = self._handlers.get("TASK")
+        return NO_RETRY if handler is None else handler.policy(step)
+
+
+def _refuse(future: asyncio.Future[Any], error: Exception) -> None:
+    if not future.done():
+        future.set_exception(error)
+
+
+def _shield(call: Callable[..., None], *args: object) -> None:
+    try:
+        call(*args)
+    except Exception:
+        _log.exception("an observer failed")

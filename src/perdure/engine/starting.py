@@ -1,0 +1,91 @@
+"""Starting: a run's first decision is made by whoever starts it.
+
+The kernel is pure, so the starter applies RunStarted itself: a request the definition refuses
+is an error to the caller with nothing written, and what is written, the run row and its first
+journal row, is written in one transaction.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from typing import Any, cast
+
+import msgspec
+from msgspec import Raw
+
+from perdure.codec.journal import encode_row
+from perdure.engine.ending import finish_of
+from perdure.kernel.actions import Transition
+from perdure.kernel.events import RunStarted
+from perdure.kernel.protocol import Deps, Machine
+from perdure.kernel.run import Run
+from perdure.model.definition import Definition
+from perdure.model.errors import InvalidRequest
+from perdure.model.names import check_run_id
+from perdure.stores.port import NEVER, JournalRow, NewRun
+
+PYTHON = f"{sys.version_info.major}.{sys.version_info.minor}"
+
+
+class StartRequest(msgspec.Struct):
+    """What a caller asks to start. `delay` in µs; the run's deadline counts from then."""
+
+    definition: Definition[Any, Any]
+    id: str
+    input: Raw | None = None
+    config: Raw | None = None
+    metadata: Mapping[str, str] = {}
+    start_node: str | None = None
+    delay: int = 0
+
+
+class Beginning(msgspec.Struct):
+    """A run about to exist: its row, its machine, and what it decided first."""
+
+    row: NewRun
+    machine: Machine
+    run: Run
+    transition: Transition
+
+
+def begin(
+    request: StartRequest, deps: Deps, *, key: bytes, worker: str, owned: bool, commit: int
+) -> Beginning:
+    """Decide the start. Raises InvalidId, InvalidRequest; nothing is written."""
+    definition = request.definition
+    check_run_id(request.id)
+    run = Run()
+    machine = cast("Machine", definition.machine(run, deps))
+    now = deps.now()
+    due = now + request.delay
+    deadline = None if definition.max_duration is None else due + definition.max_duration
+    event = RunStarted(
+        request.id, request.start_node, request.input, request.config, _metadata(request), PYTHON,
+        deadline,
+    )  # fmt: skip
+    try:
+        next(machine.apply(event))
+    except StopIteration as stop:
+        transition: Transition = stop.value
+    else:
+        raise InvalidRequest("the start needs an output of a node that cannot have run yet")
+    body, payloads = encode_row([transition])
+    first = JournalRow(
+        key, 1, transition.at, worker, commit, body, 1 if owned else 0, 0, payloads,
+        finish_of([transition], payloads, definition.retention),
+    )  # fmt: skip
+    row = NewRun(
+        key, definition.name, request.id, definition.version, definition.hash, transition.at,
+        first, worker if owned else None, NEVER if owned else due, deadline,
+        msgspec.json.encode(run.metadata), run.status,  # type: ignore[arg-type]
+    )  # fmt: skip
+    return Beginning(row, machine, run, transition)
+
+
+def _metadata(request: StartRequest) -> dict[str, str]:
+    metadata = dict(request.metadata)
+    wrong = [item for item in metadata.items() if not all(isinstance(x, str) for x in item)]
+    if wrong:
+        raise InvalidRequest(f"metadata {wrong[0][0]!r}: {wrong[0][1]!r} must be text: text")
+    return metadata
