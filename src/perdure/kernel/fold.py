@@ -40,14 +40,15 @@ def create_task(run: Run, action: CreateTask) -> None:
     node, status = action.node, action.status
     before = run.nodes.get(node)
     check_task(node, NEW if before is None else before.status, status)
-    number = 0
+    number = due = 0
     if status == "pending":
         run.active += 1
+        due = run.at
     elif status == "completed":
         run.completed = number = run.completed + 1
     elif status == "failed":
         _count_failure(run, node, action.failure)
-    run.nodes[node] = NodeState(action.task, status, 0, action.branches, number)
+    run.nodes[node] = NodeState(action.task, status, 0, action.branches, number, due)
 
 
 def complete_task(run: Run, action: CompleteTask) -> None:
@@ -74,7 +75,8 @@ def retry_task(run: Run, action: RetryTask) -> None:
     """The next attempt of the same task: reports of the one before are stale from here (G-40)."""
     before = run.nodes[action.node]
     check_task(action.node, before.status, "pending")
-    run.nodes[action.node] = NodeState(before.task, "pending", action.attempt + 1)
+    attempt, due = action.attempt + 1, before.first_due
+    run.nodes[action.node] = NodeState(before.task, "pending", attempt, first_due=due)
 
 
 def finish_run(run: Run, action: FinishRun) -> None:

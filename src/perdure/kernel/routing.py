@@ -11,17 +11,12 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable
-from typing import Final
-
-from msgspec import Raw
 
 from perdure.kernel.actions import CreateTask
 from perdure.kernel.switch import activate_switch, chosen
 from perdure.kernel.tasks import schedule
-from perdure.kernel.turn import Turn
+from perdure.kernel.turn import EMPTY, Turn
 from perdure.model.graph import Edge
-
-EMPTY: Final = Raw(b"{}")
 
 
 def edge_is_active(turn: Turn, edge: Edge) -> bool | None:
@@ -41,7 +36,9 @@ def edge_is_active(turn: Turn, edge: Edge) -> bool | None:
 def readiness(turn: Turn, node: str) -> bool | None:
     """True: run it. False: skip it. None: some incoming edge is unresolved."""
     any_active = False
-    for edge in turn.plan.shape.incoming[node]:
+    # Branches tend to end in the order they began: from the back, a join of a thousand finds the
+    # one that is not done yet at once.
+    for edge in reversed(turn.plan.shape.incoming[node]):
         active = edge_is_active(turn, edge)
         if active is None:
             return None

@@ -17,7 +17,8 @@ class NodeState(msgspec.Struct, frozen=True):
     """A reached node: its task, where it stands, and a SWITCH's recorded choice.
 
     `branches`: None = none recorded; () = recorded, nothing chosen. `completed_no`: its
-    place among the run's completions, from 1; 0 = not completed.
+    place among the run's completions, from 1; 0 = not completed. `first_due`: when its first
+    attempt could begin, while one is pending; 0 = none is.
     """
 
     task: str
@@ -25,6 +26,7 @@ class NodeState(msgspec.Struct, frozen=True):
     attempt: int = 0
     branches: tuple[str, ...] | None = None
     completed_no: int = 0
+    first_due: int = 0
 
 
 class Run(msgspec.Struct):

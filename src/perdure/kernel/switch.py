@@ -7,17 +7,13 @@ that was made (G-60, G-61). Every true edge is chosen; an edge without a conditi
 
 from __future__ import annotations
 
-from typing import Final
-
 from msgspec import Raw
 
 from perdure.kernel.actions import CreateTask
 from perdure.kernel.plan import PlannedNode
 from perdure.kernel.run import NodeState
-from perdure.kernel.turn import NeedLoad, Turn
+from perdure.kernel.turn import EMPTY, NeedLoad, Turn
 from perdure.model.failure import FailureRecord
-
-EMPTY: Final = Raw(b"{}")
 
 
 class BrokenCondition(Exception):
@@ -28,9 +24,11 @@ def activate_switch(turn: Turn, node: PlannedNode) -> None:
     """Complete the SWITCH with its choice, or record it failed when a condition is broken (D-5)."""
     turn.need(node.reads)
     output = passed_through(turn, node.id)
+    turn.foresee(node, output)
     try:
         branches = select(turn, node)
     except BrokenCondition as error:
+        dict.pop(turn.views, node.id, None)
         failure = FailureRecord("routing", str(error), permanent=True)
         turn.emit(CreateTask(turn.new_id(), node.id, "failed", failure=failure))
         return
@@ -83,7 +81,7 @@ def passed_through(turn: Turn, node: str) -> Raw:
         state = turn.run.nodes.get(edge.source)
         if state is None or state.status != "completed":
             continue
-        if edge.source in turn.plan.choices and node not in (state.branches or ()):
+        if edge.source in turn.plan.choices and node not in chosen(turn, edge.source, state):
             continue
         turn.need((edge.source,))
         return turn.outputs[edge.source]

@@ -1,19 +1,18 @@
 """Worker nodes: their input is resolved once, stored, and dispatched; reports are fenced.
 
-A worker sees plain JSON, never a template (G-66). A retry reuses the stored input (G-43).
+A worker sees plain JSON, never a template (G-66).
 """
 
 from __future__ import annotations
 
 from msgspec import Raw
 
-from perdure.kernel.actions import CompleteTask, CreateTask, DispatchTask, FailTask, RetryTask
+from perdure.kernel.actions import CompleteTask, CreateTask, DispatchTask, FailTask
 from perdure.kernel.events import NodeCompleted, NodeFailed
 from perdure.kernel.plan import PlannedNode
 from perdure.kernel.turn import NeedLoad, Turn
 from perdure.model.errors import StoreError
 from perdure.model.failure import FailureRecord
-from perdure.model.policy import RetryPolicy
 
 
 def schedule(turn: Turn, node: PlannedNode) -> None:
@@ -63,30 +62,3 @@ def complete(turn: Turn, event: NodeCompleted) -> None:
         return
     turn.emit(CompleteTask(event.task, event.node, event.attempt, output=event.output))
     turn.remember(event.node, event.output)
-
-
-def fail_or_retry(turn: Turn, event: NodeFailed) -> None:
-    """Another attempt if the policy allows it, else the task has failed for good (G-39..G-42)."""
-    failure = event.failure
-    policy = policy_of(turn, event.node)
-    if (
-        policy is not None
-        and turn.run.status == "running"
-        and not failure.permanent
-        and event.attempt + 1 < policy.attempts
-        and policy.allows_kind(failure.kind)
-    ):
-        delay = policy.delay(event.attempt + 1, turn.deps.roll() if policy.jitter else 0.5)
-        turn.emit(RetryTask(event.task, event.node, event.attempt, failure, turn.now + delay))
-        return
-    turn.emit(FailTask(event.task, event.node, event.attempt, failure))
-
-
-def policy_of(turn: Turn, node: str) -> RetryPolicy | None:
-    """The node's own retry policy, else its step's (D-35); None: not in the definition."""
-    planned = turn.plan.nodes.get(node)
-    if planned is None:
-        return None
-    if planned.retry is not None:
-        return planned.retry
-    return turn.deps.policy(planned.step or "")

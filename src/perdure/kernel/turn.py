@@ -10,16 +10,21 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from copy import copy
-from typing import Any
+from typing import Any, Final
 
 from msgspec import Raw
 
 from perdure.kernel.actions import Action
 from perdure.kernel.fold import FOLDS
+from perdure.kernel.moves import NEW
 from perdure.kernel.plan import GraphPlan, PlannedNode
-from perdure.kernel.protocol import Deps
+from perdure.kernel.protocol import Deps, Loaded
 from perdure.kernel.run import NodeState, Run, put_back
 from perdure.kernel.scope import SystemView, TaskViews
+from perdure.model.errors import StoreError
+
+#: The output of a control node.
+EMPTY: Final = Raw(b"{}")
 
 
 class NeedLoad(Exception):
@@ -64,7 +69,7 @@ class Turn:
         self.ignored = None
         self._used = 0
         self._saved = copy(self.run)
-        self._undo.clear()
+        self.run.at = now
 
     def emit(self, action: Any) -> None:
         """An action about a node: record it and fold it."""
@@ -80,8 +85,11 @@ class Turn:
 
     def keep(self) -> None:
         """The decision stands: nothing of it can be rolled back any more."""
-        self._drawn.clear()
         self._undo.clear()
+        if self.ignored is not None:
+            self.run.at = self._saved.at
+        else:
+            self.run.crashes = 0
 
     def roll_back(self) -> None:
         """Put the snapshot back as it was at `begin`."""
@@ -96,9 +104,12 @@ class Turn:
         self._undo.clear()
         put_back(self.run, self._saved)
         self.actions = []
+        if self.run.status == NEW:
+            # Input and identity came with the OpenRun that is gone.
+            self._scope = None
 
     def forget_ids(self) -> None:
-        """After an error the next event draws fresh ids."""
+        """Another event: it draws fresh ids."""
         self._drawn.clear()
 
     def new_id(self) -> str:
@@ -115,9 +126,19 @@ class Turn:
         if self._keep is None or node in self._keep:
             self.outputs[node] = output
 
-    def loaded(self, outputs: Mapping[str, Raw]) -> None:
-        """Outputs that came from the store."""
-        self.outputs.update(outputs)
+    def loaded(self, nodes: tuple[str, ...], answer: Loaded) -> None:
+        """The answer to a Load. Raises StoreError when an output is missing (D-9)."""
+        for node in nodes:
+            if node not in answer.outputs:
+                raise StoreError(f"the recorded output of node {node} was not found")
+        for node in nodes:
+            self.outputs[node] = answer.outputs[node]
+
+    def foresee(self, node: PlannedNode, output: Raw) -> None:
+        """Let the conditions of a SWITCH that is being decided read its own output."""
+        if node.reads is None or node.id in node.reads:
+            self._undo.append((node.id, None))
+            self.views[node.id] = self._view(output)
 
     def need(self, reads: Iterable[str] | None) -> None:
         """Make sure that the outputs of the completed ones of these nodes are in memory.
@@ -131,19 +152,29 @@ class Turn:
             if node not in outputs
             and (state := nodes.get(node)) is not None
             and state.status == "completed"
+            and not self._is_empty(node)
         ]
         if missing:
             raise NeedLoad(tuple(dict.fromkeys(missing)))
 
+    def _is_empty(self, node: str) -> bool:
+        """The output of a FORK or JOIN is known without loading (D-9)."""
+        planned = self.plan.nodes.get(node)
+        if planned is None or planned.type not in ("FORK", "JOIN"):
+            return False
+        self.outputs[node] = EMPTY
+        return True
+
     def scope(self, reads: Iterable[str] | None) -> Mapping[str, Any]:
         """The variables for templates that read these nodes. Raises NeedLoad."""
         self.need(reads)
-        decode, views, outputs = self.deps.codec.decode, self.views, self.outputs
-        for node in self.run.nodes if reads is None else reads:
-            if node in outputs and not dict.__contains__(views, node):
-                views[node] = {"status": "completed", "output": decode(outputs[node])}
         if reads is None:
-            self._show_unfinished()
+            self._show_all()
+        else:
+            views, outputs = self.views, self.outputs
+            for node in reads:
+                if node in outputs and not dict.__contains__(views, node):
+                    views[node] = self._view(outputs[node])
         if self._scope is None:
             self._scope = self._new_scope()
         self._scope["system"].at = self.now
@@ -164,12 +195,23 @@ class Turn:
             "system": SystemView(run.id, run.definition, run.version),
         }
 
-    def _show_unfinished(self) -> None:
-        """For templates that go over all of `tasks`: every resolved node becomes an item."""
+    def _view(self, output: Raw) -> dict[str, Any]:
+        return {"status": "completed", "output": self.deps.codec.decode(output)}
+
+    def _show_all(self) -> None:
+        """For templates that go over all of `tasks`: every resolved node becomes an item, in the
+        order in which they were reached, whatever was read before."""
+        views, outputs = self.views, self.outputs
+        known = dict(views)
+        views.clear()
         for node, state in self.run.nodes.items():
-            if state.status in ("skipped", "failed"):
-                views = self.views
-                views.setdefault(node, views.__missing__(node))
+            if node in known:
+                views[node] = known.pop(node)
+            elif state.status == "completed":
+                views[node] = self._view(outputs[node])
+            elif state.status in ("skipped", "failed"):
+                views[node] = views.__missing__(node)
+        views.update(known)
 
 
 def kept_outputs(plan: GraphPlan) -> frozenset[str] | None:
