@@ -233,6 +233,9 @@ class Store(Protocol):
     async def definition(self, hash: str) -> StoredDefinition:
         """A published definition. Raises NotFound."""
 
+    async def latest_definition(self, name: str) -> StoredDefinition:
+        """The definition of this name that was published last. Raises NotFound."""
+
     async def register(self, worker: WorkerInfo) -> int:
         """Enter a worker, and free what dead workers held: for each of their runs a Claimed
         record at the next seq (the fence moves), no owner, epoch + 1, crashes + 1, due now.

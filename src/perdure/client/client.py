@@ -1,0 +1,230 @@
+"""Client: start runs and ask about them, from any process that reaches the store."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Mapping, Sequence
+from datetime import datetime
+from typing import Any, Literal, Self, TypeVar, overload
+
+from msgspec import Raw
+
+from perdure.client.run import Run, RunInfo, info_of
+from perdure.client.urls import store_of
+from perdure.codec.values import JsonCodec
+from perdure.engine.clock import SystemClock
+from perdure.engine.ids import Ids
+from perdure.engine.starting import StartRequest, begin
+from perdure.engine.waiters import Waiters
+from perdure.graph.definition import Graph
+from perdure.kernel.protocol import Deps
+from perdure.model.definition import Definition
+from perdure.model.durations import Duration, microseconds
+from perdure.model.errors import AlreadyStarted, InvalidRequest, NotFound, Unsupported
+from perdure.model.names import check_run_id
+from perdure.model.status import RunStatus
+from perdure.stores.port import NewRun, RunQuery, Started, Store, StoredDefinition
+
+I = TypeVar("I")  # noqa: E741
+O = TypeVar("O")  # noqa: E741
+
+IfExists = Literal["raise", "join"]
+
+
+class Client:
+    """`Client("sqlite:///orders.db")`, used as an async context manager. Safe to use from many
+    tasks of one event loop; making one does no I/O."""
+
+    def __init__(self, store: str | Store, /) -> None:
+        self._store: Store = store_of(store) if isinstance(store, str) else store
+        self._codec = JsonCodec()
+        self._clock = SystemClock()
+        self._ids = Ids(self._clock.now)
+        self._waiters = Waiters(self._store)
+        self._open = False
+        self._opening = asyncio.Lock()
+
+    async def __aenter__(self) -> Self:
+        await self._opened()
+        return self
+
+    async def __aexit__(self, *exc: object) -> None:
+        self._waiters.close()
+        if self._open:
+            self._open = False
+            await self._store.close()
+
+    async def _opened(self) -> None:
+        if self._open:
+            return
+        async with self._opening:
+            if not self._open:
+                await self._store.open()
+                self._open = True
+
+    # ------------------------------------------------------------------ starting
+
+    async def start(
+        self,
+        definition: Definition[I, O] | str,
+        input: Any = None,
+        /,
+        *,
+        id: str | None = None,
+        delay: Duration = 0,
+        metadata: Mapping[str, str] | None = None,
+        config: Mapping[str, Any] | None = None,
+        start_node: str | None = None,
+        if_exists: IfExists = "raise",
+        using: object = None,
+    ) -> Run[Any]:
+        """Start a run; durable when this returns.
+
+        id: unique among the runs of the definition; None makes a UUIDv7. delay: how long until
+        the run is due. `config`, `start_node`: graphs. A run that exists already raises
+        AlreadyStarted (its `run` is the handle), or with if_exists="join" its handle is
+        returned and the input ignored. Raises InvalidRequest and the like with nothing written.
+        """
+        if using is not None:
+            raise Unsupported("starting in the caller's transaction is not there yet")
+        await self._opened()
+        resolved = await self._resolve(definition)
+        request = StartRequest(
+            resolved,
+            self._ids.text() if id is None else check_run_id(id),
+            None if input is None else Raw(self._codec.encode(input)),
+            None if config is None else Raw(self._codec.encode(config)),
+            metadata or {},
+            start_node,
+            microseconds(delay, "delay"),
+        )
+        self._check_input(resolved, input)
+        started = await self._begin(request)
+        run: Run[Any] = Run(self, resolved.name, request.id)
+        if started.outcome == "exists" and if_exists == "raise":
+            raise AlreadyStarted(f"{run} is there already: use if_exists='join' to join it", run)
+        return run
+
+    async def run(
+        self,
+        definition: Definition[I, O] | str,
+        input: Any = None,
+        /,
+        *,
+        id: str | None = None,
+        idempotency_key: str | None = None,
+        timeout: Duration | None = None,
+        **options: Any,
+    ) -> Any:
+        """Start (or join) a run and wait for its result; see `start` and `Run.result`.
+
+        `idempotency_key=k` is `id=k`, joined when it exists: a second call returns the first
+        run's outcome.
+        """
+        if id is not None and idempotency_key is not None:
+            raise InvalidRequest("give id or idempotency_key, not both: the key is the id")
+        options.setdefault("if_exists", "join")
+        run = await self.start(
+            definition, input, id=id if idempotency_key is None else idempotency_key, **options
+        )
+        return await run.result(timeout=timeout)
+
+    @overload
+    def get(self, definition: Definition[Any, O], id: str, /) -> Run[O]: ...
+    @overload
+    def get(self, definition: str, id: str, /) -> Run[Any]: ...
+    def get(self, definition: Definition[Any, Any] | str, id: str, /) -> Run[Any]:
+        """A handle, without asking the store."""
+        return Run(self, definition if isinstance(definition, str) else definition.name, id)
+
+    async def runs(
+        self,
+        *,
+        workflow: str | Definition[Any, Any] | None = None,
+        status: RunStatus | Sequence[RunStatus] | None = None,
+        created_after: datetime | None = None,
+    ) -> AsyncIterator[RunInfo]:
+        """The runs that match, newest first."""
+        await self._opened()
+        query = RunQuery(
+            workflow.name if isinstance(workflow, Definition) else workflow,
+            _statuses(status),
+            None if created_after is None else _since_epoch(created_after),
+        )
+        while True:
+            page = await self._store.find(query)
+            for row in page:
+                yield info_of(row)
+            if len(page) < query.limit:
+                return
+            query = RunQuery(
+                query.definition, query.status, query.created_after, page[-1].key, query.limit
+            )
+
+    # ------------------------------------------------------------------ for subclasses
+
+    async def _begin(self, request: StartRequest) -> Started:
+        """Write the start; whoever claims the run goes on with it."""
+        definition = request.definition
+        stored = StoredDefinition(
+            definition.hash,
+            definition.name,
+            definition.version,
+            definition.kind,
+            definition.source,
+            self._clock.now(),
+        )
+        await self._store.define(stored)
+        deps = Deps(self._clock.now, self._ids.text, _no_chance, self._codec)
+        writer = self._ids.text()
+        beginning = begin(request, deps, key=self._ids.key(), worker=writer, owned=False, commit=1)
+        return await _answer(self._store, beginning.row)
+
+    async def _resolve(self, definition: Definition[Any, Any] | str) -> Definition[Any, Any]:
+        if isinstance(definition, Definition):
+            return definition
+        stored = await self._store.latest_definition(definition)
+        return rebuild(stored)
+
+    def _check_input(self, definition: Definition[Any, Any], input: Any) -> None:
+        check = getattr(definition, "check_input", None)
+        if check is not None:
+            check(input)
+
+
+def rebuild(stored: StoredDefinition) -> Definition[Any, Any]:
+    """A definition from what the store keeps of it. Raises NotFound where only code makes it."""
+    if stored.kind == Graph.kind:
+        return Graph.load(stored.source)
+    raise NotFound(f"{stored.kind} {stored.name} is made by code that this process does not have")
+
+
+async def _answer(store: Store, row: NewRun) -> Started:
+    future: asyncio.Future[Started] = asyncio.get_running_loop().create_future()
+
+    def done(answers: Sequence[Started] | Exception) -> None:
+        if future.done():
+            return
+        if isinstance(answers, Exception):
+            future.set_exception(answers)
+        else:
+            future.set_result(answers[0])
+
+    store.start([row], done)
+    return await future
+
+
+def _no_chance() -> float:
+    return 0.5  # a start never rolls
+
+
+def _statuses(status: RunStatus | Sequence[RunStatus] | None) -> tuple[RunStatus, ...]:
+    if status is None:
+        return ()
+    return (status,) if isinstance(status, str) else tuple(status)  # type: ignore[return-value]
+
+
+def _since_epoch(time: datetime) -> int:
+    if time.tzinfo is None:
+        raise InvalidRequest(f"time {time!r} has no time zone: use an aware datetime")
+    return int(time.timestamp() * 1_000_000)

@@ -1,0 +1,163 @@
+"""Engine: a client that also works. It owns runs, executes their steps and recovers them."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import socket
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Self
+
+from perdure.client.client import Client, rebuild
+from perdure.engine.handlers.http import HttpHandler, HttpOptions
+from perdure.engine.handlers.port import Handler
+from perdure.engine.handlers.task import TaskHandler
+from perdure.engine.resources import Resources
+from perdure.engine.secrets import Secrets
+from perdure.engine.shell import Observer, Shell
+from perdure.engine.starting import StartRequest
+from perdure.expr import reveal
+from perdure.flow.registry import Listed, Registry
+from perdure.model.definition import Definition
+from perdure.model.durations import SECOND, Duration, microseconds
+from perdure.model.errors import DefinitionError
+from perdure.stores.port import Started, Store, WorkerInfo
+
+
+class Engine(Client):
+    """`async with Engine("sqlite:///orders.db", [order, ship]) as engine: ...`
+
+    definitions: graphs and steps, or modules that hold them. resources: objects steps ask for by
+    type. secrets: what `secrets.<name>` in graph documents reads, a mapping or a function.
+    http: limits and options of HTTP nodes. threads: how many `def` steps run at once. grace: how
+    long running attempts may take to end when the engine closes.
+
+    On entering, runs that an earlier process left go on. Raises DefinitionError for what is
+    wrong with the definitions, StoreError where the store cannot be opened. Installs no signal
+    handlers except in `serve`.
+    """
+
+    def __init__(
+        self,
+        store: str | Store,
+        definitions: Iterable[Listed] = (),
+        /,
+        *,
+        resources: Iterable[object] = (),
+        secrets: Mapping[str, str] | Callable[[str], str | None] | Secrets | None = None,
+        http: HttpOptions | None = None,
+        threads: int | None = None,
+        grace: Duration = 30,
+        name: str = "",
+    ) -> None:
+        super().__init__(store)
+        registry = Registry.of(definitions)
+        handlers: dict[str, Handler] = {
+            "TASK": TaskHandler(registry.steps, threads),
+            "HTTP": HttpHandler(http or HttpOptions()),
+        }
+        _check_steps(registry)
+        self._registry = registry
+        self._grace = microseconds(grace, "grace") / SECOND
+        self._name = name
+        secret = secrets if isinstance(secrets, Secrets) else Secrets(secrets)
+        self._shell = Shell(
+            self._store,
+            self._clock,
+            self._codec,
+            handlers,
+            list(registry.definitions.values()),
+            rebuild,
+            self._info,
+            resources=Resources(resources),
+            reveal=lambda value, at: reveal(value, at, secret),
+            redact=secret.redact,
+        )
+        self._waiters = self._shell.waiters
+
+    async def __aenter__(self) -> Self:
+        await super().__aenter__()
+        try:
+            await self._shell.open()
+        except BaseException:
+            await self._store.close()
+            self._open = False
+            raise
+        return self
+
+    async def __aexit__(self, *exc: object) -> None:
+        await self._shell.close(self._grace)
+        await super().__aexit__(*exc)
+
+    async def resume(self) -> int:
+        """Take every interrupted or waiting run that is due now; how many go on here, those
+        taken when the engine was entered included."""
+        claims = self._shell.claims
+        claims.resumed += await claims.take_all()
+        return claims.resumed
+
+    async def serve(self) -> None:
+        """Work until SIGTERM or SIGINT, then return; leaving the `async with` block ends the
+        running attempts within the grace period."""
+        loop = asyncio.get_running_loop()
+        stop = asyncio.Event()
+        signals = (signal.SIGTERM, signal.SIGINT)
+        for number in signals:
+            loop.add_signal_handler(number, stop.set)
+        try:
+            await stop.wait()
+        finally:
+            for number in signals:
+                loop.remove_signal_handler(number)
+
+    def observe(self, observer: Observer) -> None:
+        """See runs and what they record as it becomes durable (provisional)."""
+        self._shell.observers.append(observer)
+
+    async def _begin(self, request: StartRequest) -> Started:
+        if not self._shell.claims.serves(request.definition):
+            _check_graph_steps(request.definition, self._registry)
+            self._shell.claims.add(request.definition)
+            await self._shell.publish(request.definition)
+        return await self._shell.start(request)
+
+    async def _resolve(self, definition: Definition[Any, Any] | str) -> Definition[Any, Any]:
+        if isinstance(definition, str):
+            found = self._registry.definition(definition)
+            if found is not None:
+                return found
+        return await super()._resolve(definition)
+
+    def _info(self, worker: str) -> WorkerInfo:
+        host = socket.gethostname()
+        return WorkerInfo(worker, self._name or f"{host}:{os.getpid()}", host, os.getpid())
+
+
+def _check_steps(registry: Registry) -> None:
+    problems = [
+        problem
+        for definition in registry.definitions.values()
+        for problem in _missing_steps(definition, registry)
+    ]
+    if problems:
+        raise DefinitionError("; ".join(problems), problems)
+
+
+def _check_graph_steps(definition: Definition[Any, Any], registry: Registry) -> None:
+    problems = _missing_steps(definition, registry)
+    if problems:
+        raise DefinitionError("; ".join(problems), problems)
+
+
+def _missing_steps(definition: Definition[Any, Any], registry: Registry) -> list[str]:
+    plan = getattr(definition, "plan", None)
+    if plan is None:
+        return []
+    known = ", ".join(registry.steps) or "none"
+    return [
+        f"graph {definition.name}: node {node.id} calls step {node.step}, which this engine was "
+        f"not given (it has: {known}); list the step beside the graph"
+        for node in plan.nodes.values()
+        if node.type == "TASK" and node.step is not None and node.step not in registry.steps
+    ]

@@ -1,0 +1,32 @@
+"""How a run's recorded end looks to whoever asked for its result."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from perdure.codec.failures import failure_from
+from perdure.codec.values import JsonCodec
+from perdure.engine.waiters import Outcome
+from perdure.model.errors import Canceled, Failure, RunFailed
+from perdure.model.failure import FailureRecord
+
+_UNKNOWN = FailureRecord("unknown", "the run failed without a recorded reason")
+
+
+def value_of(outcome: Outcome, codec: JsonCodec, run: Any) -> Any:
+    """The run's output; raises the run's failure: its own class where one has the recorded kind,
+    TimedOut, Canceled, else RunFailed."""
+    if outcome.status == "completed":
+        return None if outcome.output is None else codec.decode(outcome.output)
+    raise failure_of(outcome, run)
+
+
+def failure_of(outcome: Outcome, run: Any) -> Failure:
+    """The exception of a run that did not complete."""
+    record = outcome.failure or _UNKNOWN
+    if outcome.status == "canceled":
+        return Canceled(record.message)
+    failure = failure_from(record, RunFailed)
+    if isinstance(failure, RunFailed):
+        failure.run = run
+    return failure
