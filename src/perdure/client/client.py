@@ -113,7 +113,7 @@ class Client:
         *,
         id: str | None = None,
         idempotency_key: str | None = None,
-        timeout: Duration | None = None,
+        timeout: Duration | None = None,  # noqa: ASYNC109  the caller's own bound
         **options: Any,
     ) -> Any:
         """Start (or join) a run and wait for its result; see `start` and `Run.result`.
