@@ -29,7 +29,7 @@ _UNITS: Final = {
     "d": 86_400 * SECOND,
     "w": 7 * 86_400 * SECOND,
 }
-_PART = re.compile(r"(\d{1,18}(?:\.\d{1,9})?)(us|ms|s|m|h|d|w)")
+_PART = re.compile(r"(\d{1,18}(?:\.\d{1,9})?)(us|ms|s|m|h|d|w)", re.ASCII)
 
 
 def microseconds(duration: Duration, what: str = "duration") -> int:
@@ -42,13 +42,13 @@ def microseconds(duration: Duration, what: str = "duration") -> int:
         raise InvalidOptions(
             f"{what} {duration!r} is not a duration: use seconds, a timedelta or text like '30s'"
         )
-    elif not math.isfinite(duration):
+    elif isinstance(duration, float) and not math.isfinite(duration):
         raise InvalidOptions(f"{what} {duration!r} is not finite")
     else:
         value = duration * SECOND
     if value < 0:
         raise InvalidOptions(f"{what} {duration!r} is negative: use 0 or more")
-    return min(round(value), MAX_DURATION)
+    return round(min(value, MAX_DURATION))
 
 
 def _from_text(text: str, what: str) -> int:
@@ -62,4 +62,4 @@ def _from_text(text: str, what: str) -> int:
             f"{what} {text!r} is not a duration: write a number and a unit, "
             "such as '30s', '5m', '72h', '7d' (units: us ms s m h d w)"
         )
-    return min(round(total), MAX_DURATION)
+    return round(min(total, MAX_DURATION))

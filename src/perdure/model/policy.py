@@ -7,6 +7,7 @@ at the cap, factors that are not finite or below 1 count as 1 (W-9, W-11, SX-7).
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Callable
 from typing import Final, TypeAlias, final
 
@@ -36,6 +37,8 @@ class RetryPolicy(msgspec.Struct, frozen=True, omit_defaults=True):
 
     def backoff(self, failed: int) -> int:
         """The delay in µs after the `failed`-th failed attempt (from 1), before jitter."""
+        if self.initial <= 0:
+            return 0
         cap = self.max_delay or MAX_DURATION
         factor = self.factor if math.isfinite(self.factor) and self.factor > 1 else 1.0
         try:
@@ -93,6 +96,14 @@ class Retry:
             jitter=jitter,
             max_elapsed=microseconds(max_elapsed or 0, "max_elapsed"),
         )
+        if not callable(retry_on) and not _are_exceptions(retry_on):
+            raise InvalidOptions(
+                f"retry_on {retry_on!r}: use an exception class, a tuple of them or a predicate"
+            )
+        if not _are_exceptions(never_on):
+            raise InvalidOptions(
+                f"never_on {never_on!r}: use an exception class or a tuple of them"
+            )
         self.retry_on = retry_on
         self.never_on = never_on
 
@@ -120,7 +131,7 @@ def checked_policy(
     never_on: tuple[str, ...] = (),
 ) -> RetryPolicy:
     """A RetryPolicy of these values, or InvalidOptions saying which one is wrong."""
-    if not _is_number(attempts) or attempts != int(attempts) or attempts < 1:
+    if not _is_number(attempts) or attempts < 1 or attempts % 1:
         raise InvalidOptions(f"retry attempts {attempts!r}: use a whole number from 1")
     if not _is_number(factor):
         raise InvalidOptions(f"retry factor {factor!r}: use a number")
@@ -134,7 +145,7 @@ def checked_policy(
     return RetryPolicy(
         attempts=int(attempts),
         initial=initial,
-        factor=float(factor) if math.isfinite(factor) else 1.0,
+        factor=_finite(factor),
         max_delay=max_delay,
         jitter=float(jitter),
         max_elapsed=max_elapsed,
@@ -145,6 +156,18 @@ def checked_policy(
 
 def _is_number(value: object) -> bool:
     return isinstance(value, (int, float)) and not isinstance(value, bool)
+
+
+def _are_exceptions(kinds: object) -> bool:
+    members = kinds if isinstance(kinds, tuple) else (kinds,)
+    return all(isinstance(kind, type) and issubclass(kind, BaseException) for kind in members)
+
+
+def _finite(factor: float) -> float:
+    try:
+        return float(factor) if math.isfinite(factor) else 1.0
+    except OverflowError:  # a whole number beyond the largest float
+        return sys.float_info.max
 
 
 def as_retry(retry: int | Retry) -> Retry:

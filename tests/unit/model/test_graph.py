@@ -1,0 +1,55 @@
+"""The shape of a graph: indexes in the document's order."""
+
+from __future__ import annotations
+
+import pytest
+
+from perdure.model.graph import CONTROL_TYPES, NODE_TYPES, WORKER_TYPES, Edge, GraphShape
+
+
+def shape(*edges: str, types: str = "TASK") -> GraphShape:
+    """`a>b` is an edge from a to b."""
+    pairs = [tuple(edge.split(">")) for edge in edges]
+    nodes = dict.fromkeys((node for pair in pairs for node in pair), types)
+    return GraphShape(nodes, [Edge(source, target) for source, target in pairs])
+
+
+#      a
+#    / | \
+#   d  b  c
+#   |   \ |
+#   e    f
+BUSH = shape("a>d", "a>b", "a>c", "b>f", "c>f", "d>e")
+
+
+@pytest.mark.rule("G-57")
+def test_successors_and_edges_keep_the_order_of_the_document() -> None:
+    assert BUSH.successors["a"] == ("d", "b", "c")
+    assert [edge.source for edge in BUSH.incoming["f"]] == ["b", "c"]
+    assert [edge.target for edge in BUSH.outgoing["a"]] == ["d", "b", "c"]
+
+
+def test_entries_and_leaves_are_the_ends() -> None:
+    assert BUSH.entries == ("a",)
+    assert BUSH.leaves() == ["f", "e"]
+
+
+def test_descendants_are_walked_breadth_first() -> None:
+    assert BUSH.descendants("a") == ["d", "b", "c", "e", "f"]
+    assert BUSH.descendants("c") == ["f"]
+    assert BUSH.descendants("e") == []
+
+
+def test_ancestors_are_all_that_lead_here() -> None:
+    assert set(BUSH.ancestors("f")) == {"a", "b", "c"}
+    assert BUSH.ancestors("a") == []
+
+
+def test_a_node_apart_is_an_entry_and_a_leaf() -> None:
+    alone = GraphShape({"a": "TASK"}, [])
+    assert (alone.entries, alone.leaves(), alone.descendants("a")) == (("a",), ["a"], [])
+
+
+def test_types_are_workers_or_control() -> None:
+    assert WORKER_TYPES | CONTROL_TYPES == NODE_TYPES
+    assert WORKER_TYPES.isdisjoint(CONTROL_TYPES)
