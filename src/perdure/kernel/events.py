@@ -44,4 +44,8 @@ class NodeFailed(msgspec.Struct, frozen=True):
     failure: FailureRecord
 
 
-Event: TypeAlias = RunStarted | NodeCompleted | NodeFailed
+class DeadlineReached(msgspec.Struct, frozen=True):
+    """The run has taken as long as its definition lets it."""
+
+
+Event: TypeAlias = RunStarted | NodeCompleted | NodeFailed | DeadlineReached

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from msgspec import Raw
 
-from perdure.kernel.actions import FinishRun
+from perdure.kernel.actions import FailTask, FinishRun
 from perdure.kernel.routing import edge_is_active
 from perdure.kernel.turn import NeedLoad, Turn
 from perdure.model.errors import StoreError
@@ -33,6 +33,15 @@ def finish_if_done(turn: Turn) -> None:
         turn.emit_for_run(FinishRun("failed", failure=failure))
         return
     turn.emit_for_run(FinishRun("completed", output=output))
+
+
+def finish_at_deadline(turn: Turn) -> None:
+    """Whatever is active fails, and the run with it, kind `workflow.timeout` (D-1)."""
+    failure = FailureRecord("workflow.timeout", "the run reached its max_duration", permanent=True)
+    for node, state in list(turn.run.nodes.items()):
+        if state.status == "pending":
+            turn.emit(FailTask(state.task, node, state.attempt, failure))
+    turn.emit_for_run(FinishRun("failed", failure=failure))
 
 
 def failed_nodes(turn: Turn) -> FailureRecord | None:

@@ -11,8 +11,8 @@ from collections.abc import Callable
 from typing import Any
 
 from perdure.kernel.actions import CreateTask, OpenRun, Transition
-from perdure.kernel.events import Event, NodeCompleted, NodeFailed, RunStarted
-from perdure.kernel.finish import finish_if_done
+from perdure.kernel.events import DeadlineReached, Event, NodeCompleted, NodeFailed, RunStarted
+from perdure.kernel.finish import finish_at_deadline, finish_if_done
 from perdure.kernel.plan import GraphPlan
 from perdure.kernel.protocol import Decision, Deps, Handling, Load
 from perdure.kernel.retries import fail_or_retry
@@ -35,6 +35,7 @@ class GraphMachine:
             RunStarted: self._on_run_started,
             NodeCompleted: self._on_node_completed,
             NodeFailed: self._on_node_failed,
+            DeadlineReached: self._on_deadline_reached,
         }
 
     def apply(self, event: Event) -> Decision:
@@ -120,3 +121,12 @@ class GraphMachine:
         turn.ignored = stale(turn, event)
         if turn.ignored is None:
             fail_or_retry(turn, event)
+
+    def _on_deadline_reached(self, event: DeadlineReached) -> None:
+        turn, run = self._turn, self.run
+        if run.status != "running":
+            turn.ignored = f"the run is already {run.status}"
+        elif run.deadline is None or turn.now < run.deadline:
+            turn.ignored = "the run's deadline has not come yet"
+        else:
+            finish_at_deadline(turn)

@@ -36,6 +36,9 @@ class Unfinished(Mapping[str, Any]):
             )
         raise KeyError(field)
 
+    def __contains__(self, field: object) -> bool:
+        return field in self._values
+
     def __iter__(self) -> Iterator[str]:
         return iter(self._values)
 

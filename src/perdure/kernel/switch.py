@@ -24,11 +24,9 @@ def activate_switch(turn: Turn, node: PlannedNode) -> None:
     """Complete the SWITCH with its choice, or record it failed when a condition is broken (D-5)."""
     turn.need(node.reads)
     output = passed_through(turn, node.id)
-    turn.foresee(node, output)
     try:
         branches = select(turn, node)
     except BrokenCondition as error:
-        dict.pop(turn.views, node.id, None)
         failure = FailureRecord("routing", str(error), permanent=True)
         turn.emit(CreateTask(turn.new_id(), node.id, "failed", failure=failure))
         return

@@ -134,12 +134,6 @@ class Turn:
         for node in nodes:
             self.outputs[node] = answer.outputs[node]
 
-    def foresee(self, node: PlannedNode, output: Raw) -> None:
-        """Let the conditions of a SWITCH that is being decided read its own output."""
-        if node.reads is None or node.id in node.reads:
-            self._undo.append((node.id, None))
-            self.views[node.id] = self._view(output)
-
     def need(self, reads: Iterable[str] | None) -> None:
         """Make sure that the outputs of the completed ones of these nodes are in memory.
 
@@ -211,7 +205,6 @@ class Turn:
                 views[node] = self._view(outputs[node])
             elif state.status in ("skipped", "failed"):
                 views[node] = views.__missing__(node)
-        views.update(known)
 
 
 def kept_outputs(plan: GraphPlan) -> frozenset[str] | None:

@@ -14,7 +14,7 @@ def task(node: str, input: Any = None, **rest: Any) -> Member:
 
 
 def http(node: str, url: str = "https://shop.test/", **rest: Any) -> Member:
-    return {"id": node, "type": "HTTP", "spec": {"url": url, **rest}}
+    return {"id": node, "type": "HTTP", "spec": {"url": url}, **rest}
 
 
 def fork(node: str) -> Member:

@@ -128,7 +128,7 @@ def test_a_condition_on_the_only_edge_is_asked_all_the_same(draw: Draw) -> None:
 def test_a_switch_passes_its_predecessors_output_through(draw: Draw) -> None:
     h = draw(
         [task("p"), sw("s"), task("a", {"n": "{{tasks.s.output.n}}"})],
-        [edge("p", "s"), cond("s", "a", "tasks.s.output.n > 1 || tasks.p.output.n > 1")],
+        [edge("p", "s"), cond("s", "a", "tasks.p.output.n > 1")],
     )
     h.start()
     switch, _ = of(h.complete("p", {"n": 5}), CreateTask)
