@@ -28,6 +28,7 @@ from perdure.expr.values import (
 )
 
 Eval = Callable[[Env], Any]
+PENDING = object()
 Step = tuple[Any, int]  # a constant key or index, and its offset in the source
 
 
@@ -146,6 +147,26 @@ def variable_chain(root: str, at: int, steps: list[Step], container: str) -> Eva
         return explain(env)
 
     return read
+
+
+def lazy_chain(slot: int, name: str, steps: list[Step], compute: Eval) -> Eval:
+    """`local_chain` for a variable of cel.bind(), computed when it is first read."""
+    read = local_chain(slot, name, steps)
+
+    def force(env: Env) -> Any:
+        value = env[slot]
+        if value is PENDING:
+            try:
+                env[slot] = compute(env)
+            except Fault as fault:
+                # Kept: to compute it again at every read could cost without bound.
+                env[slot] = fault
+                raise
+        elif type(value) is Fault:
+            raise Fault(value.message, value.at)
+        return read(env)
+
+    return force
 
 
 def local_chain(slot: int, name: str, steps: list[Step]) -> Eval:

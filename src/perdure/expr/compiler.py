@@ -34,7 +34,7 @@ from perdure.expr.tree import (
     Ternary,
     Unary,
 )
-from perdure.expr.values import Maybe, kind_of
+from perdure.expr.values import Maybe, adopt, kind_of
 
 
 class Compiler:
@@ -48,6 +48,7 @@ class Compiler:
         self.slots = 0
         self.depth = 0
         self.locals: dict[str, int] = {}
+        self.lazy: dict[int, Eval] = {}
 
     def compile(self, node: Node) -> Eval:
         """The closure of a node."""
@@ -80,6 +81,8 @@ class Compiler:
         if root is not None and optional_from > len(steps):
             slot = None if root.absolute else self.locals.get(root.name)
             if slot is not None:
+                if slot in self.lazy:
+                    return access.lazy_chain(slot, root.name, steps, self.lazy[slot])
                 return access.local_chain(slot, root.name, steps)
             container = "" if root.absolute else self.container
             return access.variable_chain(root.name, root.at, steps, container)
@@ -205,6 +208,8 @@ class Compiler:
             slots.append(FIRST_SLOT + self.slots)
             self.locals[name] = FIRST_SLOT + self.slots
             self.slots += 1
+        if node.name == "bind":
+            self.lazy[slots[0]] = target
         bodies = [self.compile(arg) for arg in node.args]
         self.locals = before
         return macros.build(node.name, target, slots, bodies, node.at)
@@ -239,7 +244,7 @@ class Compiler:
 
 
 def _missing(message: str, at: int) -> Eval:
-    def run(env: Env) -> Any:  # noqa: ARG001 (every closure takes the state)
+    def run(_env: Env) -> Any:
         raise Fault(message, at)
 
     return run
@@ -257,7 +262,7 @@ def _field(target: Eval, field: str, at: int, optional: bool) -> Eval:
     def run(env: Env) -> Any:
         value = target(env)
         try:
-            return access.adopt(read(value, field), field)
+            return adopt(read(value, field), field)
         except Fault as fault:
             fault.at = at if fault.at < 0 else fault.at
             raise
@@ -271,7 +276,7 @@ def _item(target: Eval, key: Eval, at: int, optional: bool) -> Eval:
     def run(env: Env) -> Any:
         value, index = target(env), key(env)
         try:
-            return access.adopt(read(value, index), "the item")
+            return adopt(read(value, index), "the item")
         except Fault as fault:
             fault.at = at if fault.at < 0 else fault.at
             raise

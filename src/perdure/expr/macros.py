@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from perdure.expr.access import Eval
+from perdure.expr.access import PENDING, Eval
 from perdure.expr.budget import STEPS, Env, take_size, take_steps
 from perdure.expr.errors import Fault
 from perdure.expr.functions.lists import sort_by
@@ -80,7 +80,7 @@ def _pairs(env: Env, value: Any, name: str) -> list[tuple[Any, Any]]:
 
 def quantifier(name: str, target: Eval, slots: list[int], body: Eval, at: int) -> Eval:
     """`all` and `exists`: one deciding item excuses the faults of others."""
-    decides = name == "exists"
+    decides: bool = name == "exists"
     two, first, last = len(slots) == 2, slots[0], slots[-1]
     read = _pairs if two else _singles
 
@@ -99,7 +99,7 @@ def quantifier(name: str, target: Eval, slots: list[int], body: Eval, at: int) -
                 continue
             if value is decides:
                 env[STEPS] += len(items) - turn - 1
-                return decides
+                return value is True
             if value is not True and value is not False:
                 problem = problem or _not_bool(name, value)
         if problem is not None:
@@ -234,12 +234,11 @@ def optional_map(name: str, target: Eval, slots: list[int], body: Eval, at: int)
     return _located(run, at)
 
 
-def bound(target: Eval, slots: list[int], body: Eval) -> Eval:
-    """`cel.bind(name, value, body)`: the value is computed once, even if it is not needed."""
-    slot = slots[0]
+def bound(slot: int, body: Eval) -> Eval:
+    """`cel.bind(name, value, body)`: the value is computed when it is first read, and once."""
 
     def run(env: Env) -> Any:
-        env[slot] = target(env)
+        env[slot] = PENDING
         return body(env)
 
     return run
@@ -252,7 +251,7 @@ def build(name: str, target: Eval, slots: list[int], bodies: list[Eval], at: int
     if name in {"transformMap", "transformMapEntry"}:
         return mapped_map(name, target, slots, bodies, at)
     if name == "bind":
-        return bound(target, slots, bodies[0])
+        return bound(slots[0], bodies[0])
     return _SIMPLE[name](name, target, slots, bodies[0], at)
 
 

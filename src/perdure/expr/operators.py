@@ -8,6 +8,7 @@ for the rest. Integers are 64 bits wide and overflow is an error.
 from __future__ import annotations
 
 import operator
+from collections.abc import Callable
 from typing import Any
 
 from perdure.expr.access import Eval
@@ -18,7 +19,12 @@ from perdure.expr.times import time_sum
 from perdure.expr.tree import Literal, Node
 from perdure.expr.values import INT_MAX, INT_MIN, UINT_MAX, Duration, Timestamp, Uint, kind_of
 
-_ORDER = {"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge}
+_ORDER: dict[str, Callable[[Any, Any], bool]] = {
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+}
 _EXACT = {"+": operator.add, "-": operator.sub, "*": operator.mul}
 _SIMPLE = (str, int, float, bool, type(None))
 
@@ -54,7 +60,7 @@ def _order_constant(op: str, left: Eval, constant: Any, at: int) -> Eval:
         try:
             return ordered(compare, value, constant)
         except Fault as fault:
-            raise _at(fault, at)
+            raise _at(fault, at) from None
 
     return run
 
@@ -68,7 +74,7 @@ def _order(op: str, left: Eval, right: Eval, at: int) -> Eval:
         try:
             return ordered(compare, a, b)
         except Fault as fault:
-            raise _at(fault, at)
+            raise _at(fault, at) from None
 
     return run
 
@@ -92,7 +98,7 @@ def _membership(left: Eval, right: Eval, at: int) -> Eval:
         try:
             return contains(env, item, container)
         except Fault as fault:
-            raise _at(fault, at)
+            raise _at(fault, at) from None
 
     return run
 
@@ -113,7 +119,7 @@ def _exact(op: str, left: Eval, right: Eval, at: int) -> Eval:
         try:
             return _other(env, op, a, b)
         except Fault as fault:
-            raise _at(fault, at)
+            raise _at(fault, at) from None
 
     return run
 
@@ -141,7 +147,8 @@ def _divide(op: str, left: Eval, right: Eval, at: int) -> Eval:
         a = left(env)
         b = right(env)
         kind = type(a)
-        if kind is not type(b) or not (kind is int or kind is Uint or (kind is float and op == "/")):
+        divides = kind is int or kind is Uint or (kind is float and op == "/")
+        if kind is not type(b) or not divides:
             raise _at(no_overload(op, a, b), at)
         if kind is float:
             return _float_quotient(a, b)
@@ -220,7 +227,7 @@ def logic(op: str, items: list[Eval], at: int) -> Eval:
                 problem = problem or fault
                 continue
             if value is decides:
-                return decides
+                return value is True
             if value is not True and value is not False:
                 problem = problem or Fault(f"no such overload: {kind_of(value)} {op} bool", at)
         if problem is not None:

@@ -119,8 +119,8 @@ def text(value: Any, room: int = 10_000_000) -> str:
         return value
     if value is None:
         raise Fault(
-            "null inside a text; say what is meant: a default with orValue() or a condition, or"
-            ' string() of something else, or the word "null"'
+            "null inside a text; say what is meant with orValue(), string() or a default such as"
+            ' x == null ? "none" : x'
         )
     if type(value) is float:
         plain(value)

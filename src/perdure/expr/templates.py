@@ -178,7 +178,7 @@ def reveal(value: Any, secrets_at: Mapping[str, str], secrets: Mapping[str, str]
         except ExprError as error:
             message = error.message
             for secret in secrets.values():
-                if isinstance(secret, str) and secret:
+                if secret:
                     message = message.replace(secret, "***")
             hidden = ExprError(message, error.line, error.column, source, pointer)
         else:

@@ -14,10 +14,14 @@ class Node(msgspec.Struct):
 
 
 class Literal(Node):
+    """A constant; a negative number is one too."""
+
     value: Any
 
 
 class Ident(Node):
+    """A name; `absolute` when written `.name`, which no container and no macro hides."""
+
     name: str
     absolute: bool = False
 
@@ -53,11 +57,15 @@ class Call(Node):
 
 
 class Unary(Node):
+    """`!operand` or `-operand`."""
+
     op: str
     operand: Node
 
 
 class Binary(Node):
+    """`left op right`; comparisons, arithmetic, `in`."""
+
     op: str
     left: Node
     right: Node
@@ -71,6 +79,8 @@ class Logic(Node):
 
 
 class Ternary(Node):
+    """`condition ? then : otherwise`."""
+
     condition: Node
     then: Node
     otherwise: Node

@@ -145,9 +145,12 @@ def adopt(value: Any, name: str) -> Any:
         return Timestamp(_nanos(value - _EPOCH))
     if isinstance(value, datetime.timedelta):
         return Duration(_nanos(value))
-    for base in (str, float, list, tuple, dict):
-        if isinstance(value, base):
-            return list(value) if base is tuple else value if base is dict else base(value)
+    if isinstance(value, str):
+        return str(value)
+    if isinstance(value, float):
+        return float(value)
+    if isinstance(value, list | tuple):
+        return list(value)
     if isinstance(value, Mapping):
         return value
     raise Fault(f"{name} is a Python {kind.__name__}, which has no meaning in CEL")

@@ -12,6 +12,7 @@ from perdure.expr.functions.function import of
 
 
 def encode(env: Env, data: Any) -> Any:
+    """base64.encode(): bytes to text."""
     if type(data) is not bytes:
         return NotImplemented
     take_size(env, len(data) * 4 // 3 + 4)
@@ -19,6 +20,7 @@ def encode(env: Env, data: Any) -> Any:
 
 
 def decode(env: Env, text: Any) -> Any:
+    """base64.decode(): text to bytes."""
     if type(text) is not str:
         return NotImplemented
     take_size(env, len(text))

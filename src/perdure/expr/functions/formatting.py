@@ -17,6 +17,7 @@ _CLAUSE = re.compile(r"%(?:\.([0-9]{1,3}))?([sdfexXob%])?")
 
 
 def format_(env: Env, text: Any, args: Any) -> Any:
+    """The text with each clause replaced by its argument."""
     if type(text) is not str or type(args) is not list:
         return NotImplemented
     out: list[str] = []
@@ -53,18 +54,18 @@ def _clause(env: Env, verb: str, precision: int, value: Any) -> str:
     if kind is bool and verb == "b":
         return "1" if value else "0"
     if kind in {str, bytes} and verb in "xX":
-        data = (value.encode("utf-8", "surrogatepass") if kind is str else value).hex()
+        data: str = (value.encode("utf-8", "surrogatepass") if kind is str else value).hex()
         return data.upper() if verb == "X" else data
     raise Fault(f"format(): `%{verb}` has no meaning for {kind_of(value)}")
 
 
 def _fixed(verb: str, precision: int, value: Any) -> str:
     if type(value) is str and value in {"NaN", "Infinity", "-Infinity"}:
-        return value
+        return str(value)
     if type(value) not in {int, Uint, float}:
         raise Fault(f"format(): `%{verb}` has no meaning for {kind_of(value)}")
-    special = _special(float(value))
-    return special or format(float(value), f".{precision}{verb}")
+    number = float(value)
+    return _special(number) or format(number, f".{precision}{verb}")
 
 
 def _special(value: float) -> str:

@@ -23,6 +23,7 @@ def items_range(env: Env, count: Any) -> Any:
 
 
 def sliced(env: Env, items: Any, start: Any, end: Any) -> Any:
+    """The items from `start` up to `end`, which is left out."""
     if type(items) is not list or type(start) is not int or type(end) is not int:
         return NotImplemented
     if not 0 <= start <= end <= len(items):
@@ -32,6 +33,7 @@ def sliced(env: Env, items: Any, start: Any, end: Any) -> Any:
 
 
 def reverse(env: Env, value: Any) -> Any:
+    """The items, or the characters of a string, from the last to the first."""
     if type(value) is not list and type(value) is not str:
         return NotImplemented
     take_size(env, len(value))
@@ -102,16 +104,19 @@ def sort_by(env: Env, items: list[Any], keys: list[Any]) -> list[Any]:
 
 
 def sort(env: Env, items: Any) -> Any:
+    """The items in order; they must all be of one kind."""
     return sort_by(env, items, items) if type(items) is list else NotImplemented
 
 
 def first(items: Any) -> Any:
+    """An optional of the first item."""
     if type(items) is not list:
         return NotImplemented
     return Maybe(present=True, value=items[0]) if items else NONE
 
 
 def last(items: Any) -> Any:
+    """An optional of the last item."""
     if type(items) is not list:
         return NotImplemented
     return Maybe(present=True, value=items[-1]) if items else NONE

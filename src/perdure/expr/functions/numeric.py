@@ -34,6 +34,7 @@ def _half_away(value: float) -> int:
 
 
 def absolute(value: Any) -> Any:
+    """math.abs()."""
     if type(value) is int:
         if value == INT_MIN:
             raise Fault("integer overflow: math.abs() does not fit 64 bits")
@@ -44,6 +45,7 @@ def absolute(value: Any) -> Any:
 
 
 def sign(value: Any) -> Any:
+    """math.sign(): -1, 0 or 1 of the same kind."""
     kind = type(value)
     if kind not in _NUMBERS or value != value:  # noqa: PLR0124 (NaN)
         return value if kind is float else NotImplemented
@@ -51,6 +53,7 @@ def sign(value: Any) -> Any:
 
 
 def square_root(value: Any) -> Any:
+    """math.sqrt(): a double, NaN of what is negative."""
     if type(value) not in _NUMBERS:
         return NotImplemented
     return math.sqrt(value) if value >= 0 else math.nan
@@ -81,6 +84,7 @@ def _bits(compute: Callable[[int, int], int]) -> Callable[[Any, Any], Any]:
 
 
 def invert(value: Any) -> Any:
+    """math.bitNot()."""
     if type(value) is int:
         return ~value
     return Uint(UINT_MAX - value) if type(value) is Uint else NotImplemented

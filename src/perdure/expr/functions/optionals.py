@@ -15,10 +15,12 @@ LAZY = frozenset({"or", "orValue"})
 
 
 def none() -> Maybe:
+    """optional.none()."""
     return NONE
 
 
 def some(value: Any) -> Maybe:
+    """optional.of()."""
     return Maybe(present=True, value=value)
 
 
@@ -34,10 +36,12 @@ def some_unless_zero(value: Any) -> Maybe:
 
 
 def has_value(value: Any) -> Any:
+    """Whether there is a value."""
     return value.present if type(value) is Maybe else NotImplemented
 
 
 def value_of(value: Any) -> Any:
+    """The value, or a fault if there is none."""
     if type(value) is not Maybe:
         return NotImplemented
     if not value.present:

@@ -10,6 +10,7 @@ from perdure.expr.patterns.matching import compiled
 
 
 def matches(env: Env, text: Any, pattern: Any) -> Any:
+    """Whether the pattern is found anywhere in the text."""
     if type(text) is not str or type(pattern) is not str:
         return NotImplemented
     return compiled(pattern).search(env, text)

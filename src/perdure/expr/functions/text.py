@@ -28,18 +28,22 @@ def _strings(*values: Any) -> bool:
 
 
 def contains(text: Any, part: Any) -> Any:
+    """Whether `part` stands anywhere in the text."""
     return part in text if _strings(text, part) else NotImplemented
 
 
 def starts_with(text: Any, part: Any) -> Any:
+    """Whether the text starts with `part`."""
     return text.startswith(part) if _strings(text, part) else NotImplemented
 
 
 def ends_with(text: Any, part: Any) -> Any:
+    """Whether the text ends with `part`."""
     return text.endswith(part) if _strings(text, part) else NotImplemented
 
 
 def char_at(text: Any, at: Any) -> Any:
+    """The character at a position; empty just behind the last one."""
     if not _strings(text) or type(at) is not int:
         return NotImplemented
     if not 0 <= at <= len(text):
@@ -48,6 +52,7 @@ def char_at(text: Any, at: Any) -> Any:
 
 
 def index_of(text: Any, part: Any, start: Any = 0) -> Any:
+    """Where `part` first stands at or after `start`; -1 if nowhere."""
     if not _strings(text, part) or type(start) is not int:
         return NotImplemented
     if not 0 <= start <= len(text):
@@ -56,6 +61,7 @@ def index_of(text: Any, part: Any, start: Any = 0) -> Any:
 
 
 def last_index_of(text: Any, part: Any, last: Any = None) -> Any:
+    """Where `part` last stands, not beginning after `last`; -1 if nowhere."""
     if not _strings(text, part) or not (last is None or type(last) is int):
         return NotImplemented
     if last is None:
@@ -66,6 +72,7 @@ def last_index_of(text: Any, part: Any, last: Any = None) -> Any:
 
 
 def substring(text: Any, start: Any, end: Any = None) -> Any:
+    """The characters from `start` up to `end`."""
     if not _strings(text) or type(start) is not int or not (end is None or type(end) is int):
         return NotImplemented
     stop = len(text) if end is None else end
@@ -77,6 +84,7 @@ def substring(text: Any, start: Any, end: Any = None) -> Any:
 
 
 def replace(env: Env, text: Any, old: Any, new: Any, limit: Any = -1) -> Any:
+    """All, or the first `limit`, occurrences of `old` replaced."""
     if not _strings(text, old, new) or type(limit) is not int:
         return NotImplemented
     count = text.count(old)
@@ -86,6 +94,7 @@ def replace(env: Env, text: Any, old: Any, new: Any, limit: Any = -1) -> Any:
 
 
 def split(env: Env, text: Any, separator: Any, limit: Any = -1) -> Any:
+    """The parts between separators, at most `limit` of them."""
     if not _strings(text, separator) or type(limit) is not int:
         return NotImplemented
     take_size(env, len(text))
@@ -99,6 +108,7 @@ def split(env: Env, text: Any, separator: Any, limit: Any = -1) -> Any:
 
 
 def join(env: Env, items: Any, separator: Any = "") -> Any:
+    """The strings of a list in one."""
     if type(items) is not list or not _strings(separator, *items):
         return NotImplemented
     take_size(env, sum(map(len, items)) + len(separator) * len(items))
@@ -106,6 +116,7 @@ def join(env: Env, items: Any, separator: Any = "") -> Any:
 
 
 def trim(env: Env, text: Any) -> Any:
+    """The text without white space at its ends."""
     if not _strings(text):
         return NotImplemented
     take_size(env, len(text))
@@ -113,6 +124,7 @@ def trim(env: Env, text: Any) -> Any:
 
 
 def lower(env: Env, text: Any) -> Any:
+    """A to Z in lower case; nothing else changes."""
     if not _strings(text):
         return NotImplemented
     take_size(env, len(text))
@@ -120,6 +132,7 @@ def lower(env: Env, text: Any) -> Any:
 
 
 def upper(env: Env, text: Any) -> Any:
+    """a to z in upper case; nothing else changes."""
     if not _strings(text):
         return NotImplemented
     take_size(env, len(text))
@@ -127,6 +140,7 @@ def upper(env: Env, text: Any) -> Any:
 
 
 def quote(env: Env, text: Any) -> Any:
+    """The text in double quotes with its special characters escaped."""
     if not _strings(text):
         return NotImplemented
     take_size(env, len(text) * 2)

@@ -28,7 +28,8 @@ POSIX: dict[str, Ranges] = {
     "xdigit": ((48, 57), (65, 70), (97, 102)),
 }
 # Letters that fold together though none is the other's upper or lower case.
-_FOLDS = {"s": "ſ", "ſ": "sS", "k": "K", "K": "kK", "å": "Å", "Å": "åÅ"}
+_FOLDS = {"s": "\u017f", "\u017f": "sS", "k": "\u212a", "\u212a": "kK", "\u00e5": "\u212b",
+          "\u212b": "\u00e5\u00c5"}  # fmt: skip
 
 
 class CharSet(msgspec.Struct, frozen=True):
@@ -57,8 +58,12 @@ class CharSet(msgspec.Struct, frozen=True):
         return any(own.startswith(prefix) is not negated for prefix, negated in self.categories)
 
 
-def complement(ranges: Ranges) -> Ranges:
-    """All code points outside the ranges."""
+def complement(ranges: Ranges, *, fold: bool) -> Ranges:
+    """All code points outside the ranges (of ASCII), and outside their other cases if `fold`."""
+    if fold:
+        inside = {chr(code) for low, high in ranges for code in range(low, high + 1)}
+        others = {ord(other) for char in inside for other in _variants(char)}
+        ranges = (*ranges, *((code, code) for code in others))
     out = []
     at = 0
     for low, high in sorted(ranges):

@@ -25,7 +25,12 @@ MAX_REPEAT = 1000
 MAX_GROUPS = 100
 
 _COUNT = re.compile(r"\{([0-9]{1,6})(?:(,)([0-9]{0,6}))?\}", re.ASCII)
-_GROUP = re.compile(r"\(\?(?:P?<([A-Za-z_][A-Za-z0-9_]*)>|([imsU]*)(?:-([imsU]+))?([:)]))", re.ASCII)
+_GROUP = re.compile(
+    r"\(\?(?:P?<([A-Za-z_][A-Za-z0-9_]*)>|([imsU]*)(?:-([imsU]+))?([:)]))", re.ASCII
+)
+_HEX = re.compile(r"([0-9a-fA-F]{2})|\{([0-9a-fA-F]{1,6})\}")
+_OCTAL = re.compile(r"0[0-7]{0,2}|[1-7][0-7]{1,2}")
+_PROPERTY = re.compile(r"[pP](?:([A-Z])|\{(\^?)([A-Za-z_]+)\})")
 _CONTROL = {"a": 7, "f": 12, "n": 10, "r": 13, "t": 9, "v": 11}
 _CLASSES = {"d": DIGIT, "s": SPACE, "w": WORD}
 _CATEGORY = re.compile(r"(?:C[cfnos]?|L[lmotu]?|M[cen]?|N[dlo]?|P[cdefios]?|S[ckmo]?|Z[lps]?)\Z")
@@ -39,7 +44,6 @@ class SyntaxReader:
         self.i = 0
         self.flags: frozenset[str] = frozenset()
         self.depth = 0
-        self.names: set[str] = set()
 
     def fail(self, why: str) -> NoReturn:
         raise Fault(f"the pattern cannot be used: {why}")
@@ -124,11 +128,7 @@ class SyntaxReader:
                 self.fail("`(?` begins nothing RE2 knows; lookaround is not supported")
             name, on, off, end = found.groups()
             self.i = found.end()
-            if name is not None:
-                if name in self.names:
-                    self.fail("two groups have the same name")
-                self.names.add(name)
-            else:
+            if name is None:
                 if end == ")" and not on and not off:
                     self.fail("`(?)` says nothing")
                 self.flags = (self.flags | set(on)) - set(off or "")
@@ -165,18 +165,19 @@ class SyntaxReader:
         return [self.literal(chr(self.code()))]
 
     def class_escape(self) -> tuple[Ranges | None, tuple[tuple[str, bool], ...]]:
-        """`\\d` and its kin or `\\pL`, at the character after the backslash; else nothing."""
+        """A class such as `d` or `pL` at the character after the backslash; else nothing."""
         char = self.text[self.i : self.i + 1]
         if char and char in "dswDSW":
             self.i += 1
             ranges = _CLASSES[char.lower()]
-            return (ranges if char.islower() else complement(ranges)), ()
+            fold = "i" in self.flags
+            return (ranges if char.islower() else complement(ranges, fold=fold)), ()
         if char not in {"p", "P"}:
             return None, ()
-        found = re.compile(r"[pP](?:([A-Z])|\{(\^?)([A-Za-z_]+)\})").match(self.text, self.i)
+        found = _PROPERTY.match(self.text, self.i)
         name = (found[1] or found[3]) if found else ""
         if found is None or (name != "Any" and not _CATEGORY.match(name)):
-            self.fail("`\\p` takes a Unicode category such as \\pL or \\p{Lu}; scripts are not known")
+            self.fail("`\\p` takes a Unicode category such as \\p{Lu}; scripts are not known")
         self.i = found.end()
         negated = (char == "P") != bool(found[2])
         return None, (("" if name == "Any" else name, negated),)
@@ -188,18 +189,18 @@ class SyntaxReader:
         if char in _CONTROL:
             return _CONTROL[char]
         if char == "x":
-            found = re.compile(r"([0-9a-fA-F]{2})|\{([0-9a-fA-F]{1,6})\}").match(self.text, self.i)
+            found = _HEX.match(self.text, self.i)
             if found is None or int(found[1] or found[2], 16) > 0x10FFFF:
                 self.fail("`\\x` takes two hexadecimal digits, or a code point in braces")
             self.i = found.end()
             return int(found[1] or found[2], 16)
-        octal = re.compile(r"0[0-7]{0,2}|[1-7][0-7]{1,2}").match(self.text, self.i - 1)
+        octal = _OCTAL.match(self.text, self.i - 1)
         if octal is not None:
             self.i = octal.end()
             return int(octal[0], 8)
         if char and char.isascii() and not char.isalnum():
             return ord(char)
-        self.fail(f"`\\{char}` is no escape of RE2; back-references are not supported")
+        return self.fail(f"`\\{char}` is no escape of RE2; back-references are not supported")
 
     def bracket(self) -> CharSet:
         negated = self.text.startswith("^", self.i)
@@ -233,7 +234,7 @@ class SyntaxReader:
         ranges = POSIX.get(name.removeprefix("^"))
         if ranges is None:
             self.fail("a `[:name:]` class is not known")
-        return complement(ranges) if name.startswith("^") else ranges
+        return complement(ranges, fold="i" in self.flags) if name[:1] == "^" else ranges
 
     def span(self) -> tuple[int, int]:
         low = self.bracket_char()
