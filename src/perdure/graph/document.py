@@ -118,7 +118,7 @@ def _name(form: Form, key: str, example: str) -> str | None:
     if not form.required(key, example):
         return None
     try:
-        return check_name(form.value[key])
+        return check_name(form.value[key], key)
     except InvalidName as error:
         form.problem(key, str(error))
         return None
@@ -219,9 +219,8 @@ def _kinds(form: Form, key: str) -> tuple[str, ...]:
     kinds = form.items(key)
     for index, kind in enumerate(kinds):
         if not isinstance(kind, str) or not kind:
-            form.problem(
-                f"{key}/{index}", f"{named(kind)} is not a kind of failure", 'such as "http-503"'
-            )
+            message = f"{named(kind)} is not a kind of failure"
+            form.problem(key, message, 'use text, such as "card-declined"', index)
     return tuple(kind for kind in kinds if isinstance(kind, str))
 
 

@@ -48,9 +48,12 @@ class Form:
             value = {}
         self.value: dict[str, Any] = value
 
-    def problem(self, key: str | int | None, message: str, hint: str = "") -> None:
-        """Something is wrong with a member; None = with the object itself."""
+    def problem(self, key: str | None, message: str, hint: str = "", *below: str | int) -> None:
+        """Something is wrong with a member (or with what lies `below` it); None = with the
+        object itself."""
         at = self.at if key is None else pointer(self.at, key)
+        for step in below:
+            at = pointer(at, step)
         self.findings.append(Finding(at, message, self.node, hint))
 
     def only(self, known: Sequence[str]) -> None:

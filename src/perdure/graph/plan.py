@@ -45,7 +45,7 @@ def build_plan(
 
 
 def _planned(node: NodeEntry, templates: Templates, reads: Reads) -> PlannedNode:
-    spec = node.spec or {}
+    spec = node.spec if isinstance(node.spec, dict) else {}
     step = spec.get("step") if node.type == "TASK" else None
     timeout = node.timeout
     if timeout is None and node.type == "HTTP" and spec.get("timeout") is not None:

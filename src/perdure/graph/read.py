@@ -19,7 +19,7 @@ from perdure.model.graph_rules import Finding
 MAX_BYTES: Final = 4 * 1024 * 1024
 MAX_DEPTH: Final = 64
 MAX_VALUES: Final = 1_000_000
-_INT: Final = range(-(2**63), 2**63)
+_MOST: Final = 2**63 - 1
 
 
 class _Repeated(dict[str, Any]):
@@ -117,7 +117,7 @@ class Copier:
         if value is None or isinstance(value, bool):
             return value
         if isinstance(value, int):
-            if value in _INT:
+            if -_MOST - 1 <= value <= _MOST:
                 return int(value)
             return self._bad(at, "an integer beyond 64 bits", "write it as text")
         if isinstance(value, float):
@@ -163,8 +163,6 @@ def plain(source: str | bytes | Mapping[str, Any], findings: list[Finding]) -> A
 
     Raises GraphError when there is nothing to go on with.
     """
-    if isinstance(source, bytearray | memoryview):
-        source = bytes(source)
     value = read_json(source) if isinstance(source, str | bytes) else source
     if not isinstance(value, Mapping):
         raise _refusal(

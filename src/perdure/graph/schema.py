@@ -40,10 +40,6 @@ def json_schema() -> dict[str, Any]:
             "name": _NAME,
             "version": {**_LABEL, "maxLength": 64, "description": "A label. Default: the hash."},
             "description": {"type": "string"},
-            "input": {
-                "type": ["object", "boolean"],
-                "description": "JSON Schema of the input. Needs the extra perdure[schema].",
-            },
             "entry": {"$ref": "#/$defs/id", "description": "Where runs start."},
             "max_duration": {"$ref": "#/$defs/duration", "description": "Default: no end."},
             "retention": {"$ref": "#/$defs/duration", "description": "Default: 30 days."},
@@ -136,7 +132,7 @@ def _node() -> dict[str, Any]:
                 "enum": list(TYPES),
                 "description": f"Later versions: {', '.join(LATER_TYPES)}.",
             },
-            "spec": {"type": "object"},
+            "spec": {"anyOf": [{"type": "object"}, {"$ref": "#/$defs/template"}]},
             "retry": {"$ref": "#/$defs/retry"},
             "timeout": {"$ref": "#/$defs/duration", "description": "Of one attempt; 0: none."},
             "queue": _NAME,
@@ -149,16 +145,18 @@ def _node() -> dict[str, Any]:
     return {
         **schema,
         "allOf": [
-            _when(["HTTP"], {"properties": {"spec": {"$ref": "#/$defs/http"}}}, "spec"),
-            _when(["TASK"], {"properties": {"spec": {"$ref": "#/$defs/task"}}}, "spec"),
+            _when(["HTTP"], {"properties": {"spec": _spec("http")}, "required": ["spec"]}),
+            _when(["TASK"], {"properties": {"spec": _spec("task")}, "required": ["spec"]}),
             _when(["SWITCH", "FORK", "JOIN"], {**control, **nothing}),
         ],
     }
 
 
-def _when(types: list[str], then: dict[str, Any], *required: str) -> dict[str, Any]:
-    if required:
-        then = {**then, "required": list(required)}
+def _spec(name: str) -> dict[str, Any]:
+    return {"anyOf": [{"$ref": f"#/$defs/{name}"}, {"$ref": "#/$defs/template"}]}
+
+
+def _when(types: list[str], then: dict[str, Any]) -> dict[str, Any]:
     return {"if": {"properties": {"type": {"enum": types}}, "required": ["type"]}, "then": then}
 
 

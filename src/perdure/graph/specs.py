@@ -50,6 +50,8 @@ def check_spec(node: NodeEntry, findings: list[Finding]) -> None:
         message = f'"spec" is missing: a {node.type} needs one'
         findings.append(Finding(node.at, message, node.id, _EXAMPLES[node.type]))
         return
+    if templated(node.spec):
+        return  # it is known, and judged, when a run reaches the node (G-67)
     form = Form(node.spec, at, findings, node.id)
     if isinstance(node.spec, dict):
         _CHECKS[node.type](form)
@@ -102,28 +104,25 @@ def _check_url(form: Form) -> None:
 def _check_headers(form: Form) -> None:
     seen: set[str] = set()
     for name, value in (form.typed("headers", dict) or {}).items():
-        key = f"headers/{pointer('', name)[1:]}"
         if not _HEADER.fullmatch(name):
-            _member(form, key, f"{named(name)} cannot be a header's name", "")
+            form.problem("headers", f"{named(name)} cannot be a header's name", "", name)
         elif name.lower() in seen:
-            _member(form, key, f"the header {name} is there twice", "keep one")
+            form.problem("headers", f"the header {name} is there twice", "keep one", name)
         seen.add(name.lower())
         if isinstance(value, bool) or not isinstance(value, str | int | float):
-            _member(form, key, f"this is {named(value)}, not text", "")
+            form.problem("headers", f"this is {named(value)}, not text", "", name)
         elif isinstance(value, str) and not value.isprintable() and not templated(value):
-            _member(form, key, "this text holds a control character", "take it out")
+            form.problem("headers", "this text is not printable", "take out what is not", name)
 
 
 def _check_query(form: Form) -> None:
     if templated(form.value.get("query")):
         return
     for name, value in (form.typed("query", dict) or {}).items():
-        key = f"query/{pointer('', name)[1:]}"
         for item in value if isinstance(value, list) else [value]:
             if not isinstance(item, str | int | float | bool):
-                _member(
-                    form, key, f"this holds {named(item)}", "use text, numbers or lists of them"
-                )
+                hint = "use text, numbers or lists of them"
+                form.problem("query", f"this holds {named(item)}", hint, name)
                 break
 
 
@@ -147,10 +146,6 @@ def _check_count(form: Form, key: str, least: int, most: int, what: str) -> None
         return
     if type(value) is not int or not least <= value <= most:
         form.problem(key, f"{named(value)} is not a number of {what}", f"use {least} to {most:,}")
-
-
-def _member(form: Form, path: str, message: str, hint: str) -> None:
-    form.findings.append(Finding(f"{form.at}/{path}", message, form.node, hint))
 
 
 _CHECKS: Final[Mapping[str, Callable[[Form], None]]] = {"HTTP": _check_http, "TASK": _check_task}

@@ -8,7 +8,7 @@ node.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, Literal
 
 import msgspec
@@ -22,6 +22,7 @@ from perdure.expr import (
     compile_condition,
     compile_template,
 )
+from perdure.expr.template_text import compile_text
 from perdure.graph.document import Document
 from perdure.graph.read import pointer
 from perdure.model.graph_rules import Finding, Ranks, did_you_mean
@@ -69,7 +70,7 @@ def compile_all(document: Document, findings: list[Finding]) -> Templates:
     """The document's templates; what does not compile goes to `findings`."""
     result = Templates()
     for node in document.nodes:
-        spec = node.spec if isinstance(node.spec, dict) else {}
+        spec = {} if node.spec is None else node.spec
         at = pointer(node.at, "spec")
         template = _template(spec, at, node.id, "spec", result.readings, findings)
         if template is not None:
@@ -107,8 +108,7 @@ def _template(
             if below not in bad:
                 _template(text, at + below, node, what, readings, findings)
         return None
-    for below, part in template.parts.items():
-        readings.append(Reading(at + below, node, what, part.source, part.refs))
+    readings += [Reading(at + p.pointer, node, what, p.text, p.refs) for p in template.parts]
     return template
 
 
@@ -122,15 +122,17 @@ def _texts(value: Any, at: str = "") -> Iterator[tuple[str, str]]:
 
 
 def _condition(text: str, at: str, source: str, findings: list[Finding]) -> Condition | None:
-    if "{{" not in text:
-        message = "a condition without a template is always true, or always false"
-        findings.append(Finding(at, message, source, 'write "{{ … }}"'))
-        return None
     try:
-        return compile_condition(text)
+        condition = compile_condition(text)
+        single = text.startswith("{{") and text.endswith("}}") and text.count("{{") == 1
+        if single or compile_text(text).whole is not None:
+            return condition
     except ExprError as error:
         findings.append(broken(at, error, source))
         return None
+    message = "a condition is one template; with text around it, it is a text and always true"
+    findings.append(Finding(at, message, source, 'write "{{ … }}" and nothing else, no space'))
+    return None
 
 
 def broken(at: str, error: ExprError, node: str | None) -> Finding:
@@ -144,58 +146,48 @@ def placed(line: int, column: int) -> str:
 
 
 def reading_problems(
-    readings: Sequence[Reading], types: dict[str, str], ranks: Ranks | None
+    readings: Sequence[Reading], types: Mapping[str, str], ranks: Ranks | None
 ) -> Iterator[Finding]:
     """Reads of what is not there, or not yet. Without ranks (a graph in circles) nothing is said
     about order."""
     for reading in readings:
         yield from _root_problems(reading, types)
         yield from _secret_problems(reading)
+        reader = reading.node if reading.node in types else None
         for task, at in reading.refs.task_positions.items():
             if task not in types:
                 hint = minus_hint(reading, task, types) or did_you_mean(task, list(types))
                 yield reading.problem(f'there is no node "{task}" to read', at, hint)
-            elif task == reading.node:
-                yield reading.problem(
-                    f"tasks.{task} is read before {task} has ended", at, "read what comes before it"
-                )
-            elif ranks and reading.node is not None and not ranks.precedes(task, reading.node):
-                yield reading.problem(
-                    f"tasks.{task} is read, but {task} does not come before {reading.node}",
-                    at,
-                    f"lead edges from {task} to {reading.node}",
-                )
+            elif task == reader:
+                message = f"tasks.{task} is read before {task} has ended"
+                yield reading.problem(message, at, "read what comes before it")
+            elif ranks is not None and reader is not None and not ranks.precedes(task, reader):
+                message = f"tasks.{task} is read, but {task} does not come before {reader}"
+                yield reading.problem(message, at, f"lead edges from {task} to {reader}")
 
 
-def _root_problems(reading: Reading, types: dict[str, str]) -> Iterator[Finding]:
+def _root_problems(reading: Reading, types: Mapping[str, str]) -> Iterator[Finding]:
     for root, at in reading.refs.root_positions.items():
         if root not in ROOTS:
-            hint = _minus_before(reading, root, types) or did_you_mean(root, ROOTS)
-            yield reading.problem(f'there is nothing called "{root}"', at, hint)
+            minus = _minus_before(reading, root, types)
+            if minus is None:
+                hint = did_you_mean(root, ROOTS)
+                yield reading.problem(f'there is nothing called "{root}"', at, hint)
+            elif minus in types:
+                hint = minus_hint(reading, minus, types)
+                yield reading.problem(f'there is nothing called "{root}"', at, hint)
 
 
 def _secret_problems(reading: Reading) -> Iterator[Finding]:
-    positions = reading.refs.root_positions
-    if "secrets" not in positions:
-        return
-    at = positions["secrets"]
-    if reading.what != "spec":
-        which = "a condition" if reading.what == "condition" else "the output"
-        message = f"{which} reads a secret, and what it gives is recorded"
-        yield reading.problem(message, at, "read secrets in specs only")
-    elif positions.keys() - {"secrets"}:
-        yield reading.problem(
-            "a text that reads a secret reads something else too: it is filled in for each "
-            "attempt and never recorded",
-            at,
-            "put the rest into a value of its own",
-        )
+    if reading.what == "output" and "secrets" in reading.refs.root_positions:
+        at = reading.refs.root_positions["secrets"]
+        yield reading.problem("the output is recorded: it may not read secrets", at)
 
 
 _TAIL: Final = re.compile(r"(?:-[A-Za-z0-9_]+)+")
 
 
-def minus_hint(reading: Reading, task: str, types: dict[str, str]) -> str:
+def minus_hint(reading: Reading, task: str, types: Mapping[str, str]) -> str:
     """How to write `tasks.send-welcome`, of which CEL reads `tasks.send` minus `welcome`."""
     for match in re.finditer(rf"\btasks\.{re.escape(task)}(?=-)", reading.text):
         tail = _TAIL.match(reading.text, match.end())
@@ -207,9 +199,10 @@ def minus_hint(reading: Reading, task: str, types: dict[str, str]) -> str:
     return ""
 
 
-def _minus_before(reading: Reading, root: str, types: dict[str, str]) -> str:
-    """The same hint, found from the `welcome` that follows the minus."""
+def _minus_before(reading: Reading, root: str, types: Mapping[str, str]) -> str | None:
+    """The `send` of `tasks.send-welcome`, for the `welcome` that CEL takes for a name of its
+    own; None when it is not that. (If there is no node `send`, that is told already.)"""
     for match in re.finditer(rf"\btasks\.(\w+)(?:-\w+)*-{re.escape(root)}\b", reading.text):
-        if hint := minus_hint(reading, match[1], types):
-            return hint
-    return ""
+        if minus_hint(reading, match[1], types):
+            return match[1]
+    return None

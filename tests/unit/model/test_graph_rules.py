@@ -102,7 +102,10 @@ def test_a_switch_has_one_default_and_it_has_no_condition() -> None:
     types = {"a": "SWITCH", "b": "TASK", "c": "TASK"}
     edges = [(0, Edge("a", "b", True, True)), (1, Edge("a", "c", False, True))]
     found = [(f.pointer, f.message[:16]) for f in edge_problems(types, edges)]
-    assert found == [("/edges/0/default", "a default edge h"), ("/edges/1/default", "a second default")]
+    assert found == [
+        ("/edges/0/default", "a default edge h"),
+        ("/edges/1/default", "a second default"),
+    ]
 
 
 @pytest.mark.parametrize(
@@ -133,7 +136,9 @@ def test_graphs_without_cycles_have_none_found(drawn: GraphShape) -> None:
 
 
 @given(forward_graphs(), st.data())
-def test_an_edge_back_to_an_ancestor_is_always_found(drawn: GraphShape, data: st.DataObject) -> None:
+def test_an_edge_back_to_an_ancestor_is_always_found(
+    drawn: GraphShape, data: st.DataObject
+) -> None:
     node = data.draw(st.sampled_from(sorted(drawn.types)))
     ancestor = data.draw(st.sampled_from([node, *drawn.ancestors(node)]))
     closed = GraphShape(drawn.types, [*drawn.edges, Edge(node, ancestor)])
