@@ -20,7 +20,7 @@ from perdure.kernel.actions import (
     RetryTask,
     Transition,
 )
-from perdure.kernel.moves import NEW, check_run, check_task
+from perdure.kernel.moves import NEW, IllegalMove, check_run, check_task
 from perdure.kernel.run import NodeState, Run
 from perdure.model.failure import FailureRecord
 
@@ -38,8 +38,9 @@ def open_run(run: Run, action: OpenRun) -> None:
 def create_task(run: Run, action: CreateTask) -> None:
     """A node is reached. A created task is at attempt 0 (G-24)."""
     node, status = action.node, action.status
-    before = run.nodes.get(node)
-    check_task(node, NEW if before is None else before.status, status)
+    if node in run.nodes:
+        raise IllegalMove(f"node {node} has a task already: it is {run.nodes[node].status}")
+    check_task(node, NEW, status)
     number = due = 0
     if status == "pending":
         run.active += 1
@@ -51,9 +52,17 @@ def create_task(run: Run, action: CreateTask) -> None:
     run.nodes[node] = NodeState(action.task, status, 0, action.branches, number, due)
 
 
+def reached(run: Run, node: str) -> NodeState:
+    """The state of a node that must have a task."""
+    state = run.nodes.get(node)
+    if state is None:
+        raise IllegalMove(f"node {node} has no task")
+    return state
+
+
 def complete_task(run: Run, action: CompleteTask) -> None:
     """An active task ended well."""
-    before = run.nodes[action.node]
+    before = reached(run, action.node)
     check_task(action.node, before.status, "completed")
     run.active -= 1
     run.completed += 1
@@ -64,7 +73,7 @@ def complete_task(run: Run, action: CompleteTask) -> None:
 
 def fail_task(run: Run, action: FailTask) -> None:
     """An active task failed for good."""
-    before = run.nodes[action.node]
+    before = reached(run, action.node)
     check_task(action.node, before.status, "failed")
     run.active -= 1
     _count_failure(run, action.node, action.failure)
@@ -73,7 +82,7 @@ def fail_task(run: Run, action: FailTask) -> None:
 
 def retry_task(run: Run, action: RetryTask) -> None:
     """The next attempt of the same task: reports of the one before are stale from here (G-40)."""
-    before = run.nodes[action.node]
+    before = reached(run, action.node)
     check_task(action.node, before.status, "pending")
     attempt, due = action.attempt + 1, before.first_due
     run.nodes[action.node] = NodeState(before.task, "pending", attempt, first_due=due)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 Member = dict[str, Any]
@@ -45,7 +46,7 @@ def otherwise(source: str, target: str) -> Member:
 
 def chain(*nodes: str) -> list[Member]:
     """The edges of a line of nodes."""
-    return [edge(a, b) for a, b in zip(nodes, nodes[1:], strict=False)]
+    return [edge(a, b) for a, b in pairwise(nodes)]
 
 
 def document(nodes: list[Member], edges: list[Member], **rest: Any) -> Member:

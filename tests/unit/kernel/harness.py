@@ -167,8 +167,8 @@ class Harness:
             while True:
                 load = self._answer(decision, load)
         except StopIteration as stop:
-            assert isinstance(stop.value, Transition)
-            return stop.value
+            transition: Transition = stop.value
+        return transition
 
     def _answer(self, decision: Decision, load: Load) -> Load:
         self.loads.append(load.outputs)

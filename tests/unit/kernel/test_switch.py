@@ -92,7 +92,10 @@ def test_choosing_nothing_is_recorded_as_a_choice(draw: Draw) -> None:
 def test_the_default_edge_is_taken_only_when_no_condition_held(draw: Draw) -> None:
     # scenarios 240, 241, 242: never "some branch", and the default is not evaluated
     nodes = [sw("s"), task("a"), task("b"), task("rest")]
-    edges = [otherwise("s", "rest"), cond("s", "a", "input.v == 'a'"), cond("s", "b", "input.v == 'b'")]
+    edges = [
+        otherwise("s", "rest"),
+        *[cond("s", node, f"input.v == '{node}'") for node in "ab"],
+    ]
     assert dispatched(draw(nodes, edges).start({"v": "b"})) == ["b"]
     assert dispatched(draw(nodes, edges).start({"v": "unforeseen"})) == ["rest"]
 
@@ -161,7 +164,10 @@ def test_a_switch_passes_on_what_leads_to_it_and_not_a_branch_left_out(draw: Dra
 def test_a_broken_condition_is_recorded_on_the_switch_and_siblings_finish(draw: Draw) -> None:
     h = draw(
         [fork("f"), task("p"), sw("s"), task("x"), task("b"), task("b2")],
-        [*chain("f", "p", "s"), cond("s", "x", "tasks.p.output.missing.deeper"), *chain("f", "b", "b2")],
+        [
+            *[*chain("f", "p", "s"), cond("s", "x", "tasks.p.output.missing.deeper")],
+            *chain("f", "b", "b2"),
+        ],
     )
     h.start()
     step = h.complete("p", {"n": 1})
