@@ -1,0 +1,122 @@
+"""Which SQLite is used, how a connection is opened, and what its errors mean.
+
+Every error of the library leaves this package as a StoreError that names the file and says what
+to do; the database is never repaired, emptied or overwritten to get past one.
+"""
+
+from __future__ import annotations
+
+import sqlite3 as _standard
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, TypeVar
+
+from perdure.model.errors import StoreError
+
+if TYPE_CHECKING:
+    import sqlite3
+else:
+    try:
+        from pysqlite3 import dbapi2 as sqlite3
+    except ImportError:
+        sqlite3 = _standard
+
+T = TypeVar("T")
+
+Connection = sqlite3.Connection
+Error = sqlite3.Error
+IntegrityError = sqlite3.IntegrityError
+
+#: STRICT tables; RETURNING, UPDATE FROM and JSON are older.
+_OLDEST: Final = (3, 37, 0)
+#: Versions with the WAL-reset bug: connections that write and checkpoint at the same moment can
+#: lose what was committed.
+_WAL_RESET_BUG: Final = ((3, 7, 0), (3, 51, 2))
+
+_BUSY, _LOCKED, _READONLY, _IOERR, _CORRUPT, _FULL, _CANTOPEN, _NOTADB = 5, 6, 8, 10, 11, 13, 14, 26
+
+_ADVICE: Final = {
+    _BUSY: "is locked by another process: stop what holds it, or try again",
+    _LOCKED: "is locked by another connection: try again",
+    _READONLY: "cannot be written: check the permissions of the file and of its folder",
+    _IOERR: "could not be read or written: check the disk and the permissions",
+    _CORRUPT: "is damaged: restore it from a backup, or rescue the rest with sqlite3's .recover",
+    _FULL: "cannot grow, the disk is full: free some space; what was accepted is safe",
+    _CANTOPEN: "cannot be opened: check that the folder exists and may be written",
+    _NOTADB: "is not a SQLite database: give another path, it was left as it is",
+}
+
+
+def version() -> tuple[int, int, int]:
+    """The version of the SQLite library in use."""
+    major, minor, patch = sqlite3.sqlite_version_info
+    return major, minor, patch
+
+
+def has_wal_reset_bug() -> bool:
+    """Whether only one process may work on a file with this library."""
+    first, last = _WAL_RESET_BUG
+    return first <= version() <= last
+
+
+def check_version() -> None:
+    """Raise StoreError if the library is too old."""
+    if version() < _OLDEST:
+        raise StoreError(
+            f"SQLite {sqlite3.sqlite_version} is too old, perdure needs "
+            f"{'.'.join(map(str, _OLDEST))}: pip install 'perdure[sqlite-latest]'"
+        )
+
+
+def connect(path: Path, *, create: bool, timeout: float) -> Connection:
+    """A connection without implicit transactions, used by one thread at a time.
+
+    `timeout`: seconds to wait for another process's lock at each statement.
+    """
+    mode = "rwc" if create else "rw"
+    uri = f"{path.as_uri()}?mode={mode}"
+    return sqlite3.connect(
+        uri,
+        uri=True,
+        timeout=timeout,
+        isolation_level=None,
+        check_same_thread=False,
+        cached_statements=512,
+    )
+
+
+def is_busy(error: BaseException) -> bool:
+    """Whether the same call may well succeed in a moment."""
+    return isinstance(error, Error) and _code(error) in {_BUSY, _LOCKED}
+
+
+def explain(error: BaseException, path: Path) -> StoreError:
+    """The error as a StoreError that says what to do."""
+    if isinstance(error, StoreError):
+        return error
+    advice = _ADVICE.get(_code(error) or 0, "failed")
+    return StoreError(f"database {path} {advice} ({type(error).__name__}: {error})")
+
+
+def _code(error: BaseException) -> int | None:
+    """The primary result code. Extended codes carry it in their low byte."""
+    code = getattr(error, "sqlite_errorcode", None)
+    return None if code is None else code & 0xFF
+
+
+def patiently(work: Callable[[], T], seconds: float) -> T:
+    """Do it again while the database is locked, until the time is over.
+
+    The library's own wait does not cover every case (changing the journal mode, recovering after
+    a crash), so every use of a connection goes through here.
+    """
+    deadline, pause = time.monotonic() + seconds, 0.001
+    while True:
+        try:
+            return work()
+        except Error as error:
+            if not is_busy(error) or time.monotonic() + pause > deadline:
+                raise
+        time.sleep(pause)
+        pause = min(pause * 2, 0.05)

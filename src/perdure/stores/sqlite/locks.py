@@ -1,0 +1,148 @@
+"""Locks of the operating system, by which a process's death is seen at once.
+
+A lock belongs to an open file and is gone with the process, however it ended. Two stores of one
+process hold their locks apart: neither takes the other for dead. Not for network file systems,
+and neither is SQLite.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import socket
+import weakref
+from pathlib import Path
+from typing import Final
+
+
+class FileLock:
+    """A lock on a file of its own, held until `release` or the end of the process."""
+
+    __slots__ = ("__weakref__", "_fd", "path")
+
+    def __init__(self, path: Path, fd: int) -> None:
+        self.path = path
+        self._fd = fd
+        _HELD.add(self)
+
+    @classmethod
+    def take(cls, path: Path, *, shared: bool = False) -> FileLock | None:
+        """The lock, or None if somebody else holds it. Creates the file."""
+        kind = fcntl.LOCK_SH if shared else fcntl.LOCK_EX
+        while True:
+            fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+            try:
+                fcntl.flock(fd, kind | fcntl.LOCK_NB)
+            except BlockingIOError:
+                os.close(fd)
+                return None
+            except BaseException:
+                os.close(fd)
+                raise
+            if _is_still(path, fd):
+                return cls(path, fd)
+            os.close(fd)  # its last holder removed the file meanwhile: lock the new one
+
+    def alone(self) -> bool:
+        """Make a shared lock exclusive if nobody else holds one."""
+        try:
+            fcntl.flock(self._fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
+        return True
+
+    def sign(self) -> None:
+        """Write into the file who holds it, for people and for messages."""
+        text = f"process {os.getpid()} on {socket.gethostname()}\n".encode()
+        os.ftruncate(self._fd, 0)
+        os.pwrite(self._fd, text, 0)
+
+    def release(self, *, remove: bool = False) -> None:
+        """Let go; a second time does nothing."""
+        fd, self._fd = self._fd, -1
+        if fd < 0:
+            return
+        if remove:
+            self.path.unlink(missing_ok=True)
+        os.close(fd)
+
+    def forget(self) -> None:
+        """In a child made by fork: close the file without unlocking it for the parent."""
+        fd, self._fd = self._fd, -1
+        if fd >= 0:
+            os.close(fd)
+
+
+_HELD: Final[weakref.WeakSet[FileLock]] = weakref.WeakSet()
+
+
+def _is_still(path: Path, fd: int) -> bool:
+    try:
+        there = path.stat()
+    except FileNotFoundError:
+        return False
+    mine = os.fstat(fd)
+    return (there.st_ino, there.st_dev) == (mine.st_ino, mine.st_dev)
+
+
+def _after_fork() -> None:
+    for lock in list(_HELD):
+        lock.forget()
+
+
+# A child that kept the file open would keep its dead parent's lock alive.
+os.register_at_fork(after_in_child=_after_fork)
+
+
+def holder(path: Path) -> str:
+    """Who signed the lock file, in words."""
+    try:
+        return path.read_text(encoding="utf-8").strip() or "another process"
+    except OSError:
+        return "another process"
+
+
+class WorkerLocks:
+    """One lock file per registered worker, in a folder beside the database."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._mine: dict[str, FileLock] = {}
+
+    def take(self, worker: str) -> bool:
+        """Hold the lock of a worker of this process; False if it is held already."""
+        self._folder.mkdir(exist_ok=True)
+        lock = FileLock.take(self._file(worker))
+        if lock is None:
+            return False
+        lock.sign()
+        self._mine[worker] = lock
+        return True
+
+    def drop(self, worker: str) -> None:
+        """Let a worker of this process go, as its end would."""
+        if lock := self._mine.pop(worker, None):
+            lock.release(remove=True)
+
+    def drop_all(self) -> None:
+        for worker in list(self._mine):
+            self.drop(worker)
+
+    def is_dead(self, worker: str) -> bool:
+        """Whether nobody holds the worker's lock. Without a file nobody does: the database was
+        copied, or the folder removed; a live worker would find its runs refused, not corrupted."""
+        if worker in self._mine:
+            return False
+        file = self._file(worker)
+        if not file.exists():
+            return True
+        lock = FileLock.take(file)
+        if lock is None:
+            return False
+        lock.release(remove=True)
+        return True
+
+    def _file(self, worker: str) -> Path:
+        # Ids are made by the engine; hexadecimal keeps any other from leaving the folder.
+        safe = worker if worker.replace("-", "").isalnum() else worker.encode().hex()
+        return self._folder / f"{safe}.lock"

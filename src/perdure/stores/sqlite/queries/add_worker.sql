@@ -1,0 +1,1 @@
+INSERT INTO worker (id, name, host, pid, registered) VALUES (?, ?, ?, ?, ?)

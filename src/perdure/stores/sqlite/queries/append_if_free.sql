@@ -1,0 +1,2 @@
+{append}
+ON CONFLICT DO NOTHING

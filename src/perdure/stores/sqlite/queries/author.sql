@@ -1,0 +1,1 @@
+SELECT writer, commit_id FROM journal WHERE run = ? AND seq = ?

@@ -1,0 +1,1 @@
+SELECT created FROM run WHERE key = ?

@@ -1,0 +1,1 @@
+SELECT hash, name, version, kind, source, created FROM definition WHERE hash = ?

@@ -1,0 +1,6 @@
+-- The claim index, exactly.
+SELECT ready_at, key FROM run
+WHERE definition = ? AND ready_at <= ?
+    AND owner IS NULL AND status = 'running' AND stalled IS NULL
+ORDER BY ready_at, key
+LIMIT ?

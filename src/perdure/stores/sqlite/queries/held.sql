@@ -1,0 +1,7 @@
+SELECT
+    key,
+    (SELECT max(seq) FROM journal WHERE journal.run = run.key) AS seq
+FROM run
+WHERE owner = ?
+ORDER BY key
+LIMIT ?

@@ -1,0 +1,2 @@
+INSERT INTO payload (run, seq, n, value)
+VALUES (?, ?, ?, ?)

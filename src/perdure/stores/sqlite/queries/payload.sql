@@ -1,0 +1,1 @@
+SELECT value FROM payload WHERE run = ? AND seq = ? AND n = ?

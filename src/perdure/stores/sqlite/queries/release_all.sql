@@ -1,0 +1,1 @@
+UPDATE run SET owner = NULL, ready_at = ? WHERE owner = ?

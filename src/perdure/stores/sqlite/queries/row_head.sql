@@ -1,0 +1,1 @@
+SELECT at, read FROM journal WHERE run = ? AND seq = ?

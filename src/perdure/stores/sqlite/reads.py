@@ -1,0 +1,100 @@
+"""Reading runs: rows of the database as the port's records."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+import msgspec
+
+from perdure.model.errors import NotFound, StoreError
+from perdure.stores.paging import born
+from perdure.stores.port import (
+    NEVER,
+    LoadedRun,
+    RunQuery,
+    RunRow,
+    StoredDefinition,
+    StoredRow,
+)
+from perdure.stores.sqlite.driver import Connection
+from perdure.stores.sqlite.queries import query
+
+_STATUSES: Final = ("running", "completed", "failed", "canceled")
+_LAST_KEY: Final = b"\xff" * 17
+_rows = msgspec.json.Decoder(list[tuple[int, int, str, int, str]]).decode
+
+
+def load_run(db: Connection, key: bytes) -> LoadedRun:
+    """A run and its journal, seen at one moment."""
+    found = db.execute(query("load"), (key,)).fetchone()
+    if found is None:
+        raise NotFound(f"no run with the key {key.hex()}")
+    try:
+        rows = _rows(found[-1])
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise StoreError(f"the journal of run {key.hex()} is damaged: {error}") from error
+    journal = [
+        StoredRow(seq, at, writer, body.encode(), read) for seq, at, writer, read, body in rows
+    ]
+    journal.sort(key=lambda row: row.seq)
+    return LoadedRun(_run(found[:-1]), journal)
+
+
+def read_payloads(db: Connection, key: bytes, refs: Sequence[tuple[int, int]]) -> list[bytes]:
+    """Large values, in the order asked for."""
+    found: list[bytes] = []
+    for seq, n in refs:
+        row = db.execute(query("payload"), (key, seq, n)).fetchone()
+        if row is None:
+            raise StoreError(f"run {key.hex()} lacks the payload {n} of its row {seq}")
+        found.append(row[0])
+    return found
+
+
+def describe_run(db: Connection, definition: str, id: str) -> RunRow:
+    """One run by its id."""
+    found = db.execute(query("describe"), (definition, id)).fetchone()
+    if found is None:
+        raise NotFound(f"no run {id!r} of {definition}")
+    return _run(found)
+
+
+def read_definition(db: Connection, hash: str) -> StoredDefinition:
+    """A definition by its hash."""
+    found = db.execute(query("definition"), (hash,)).fetchone()
+    if found is None:
+        raise NotFound(f"no definition with the hash {hash}")
+    return StoredDefinition(*found)
+
+
+def find_runs(db: Connection, asked: RunQuery) -> list[RunRow]:
+    """A page of runs, newest first. Each statement walks one index and stops at the limit."""
+    if asked.limit <= 0:
+        return []
+    until, before = NEVER, _LAST_KEY
+    if asked.before is not None:
+        last = db.execute(query("created"), (asked.before,)).fetchone()
+        until, before = (last[0] if last else born(asked.before)), asked.before
+    after = -NEVER if asked.created_after is None else asked.created_after
+    place = {"after": after, "until": until, "before": before, "limit": asked.limit}
+    statuses = asked.status or _STATUSES
+    if asked.definition is not None:
+        chosen = {
+            "definition": asked.definition,
+            "statuses": msgspec.json.encode(statuses).decode(),
+        }
+        found = db.execute(query("find_by_definition"), place | chosen).fetchall()
+        return [_run(row) for row in found]
+    runs: list[RunRow] = []
+    for status in dict.fromkeys(statuses):
+        rows = db.execute(query("find_by_status"), place | {"status": status}).fetchall()
+        runs += [_run(row) for row in rows]
+    runs.sort(key=lambda run: (run.created, run.key), reverse=True)
+    return runs[: asked.limit]
+
+
+def _run(row: tuple[Any, ...]) -> RunRow:
+    output_seq, output_n, failure = row[-3:]
+    place = None if output_seq is None else (output_seq, output_n)
+    return RunRow(*row[:-3], place, failure)  # type: ignore[call-arg]  # it counts the star as one

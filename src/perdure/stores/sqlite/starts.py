@@ -1,0 +1,63 @@
+"""Inserting runs, each with its first journal row, in a lane of its own (rule 10)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from perdure.model.status import TERMINAL
+from perdure.stores.port import NewRun, Started
+from perdure.stores.sqlite.driver import Connection, IntegrityError
+from perdure.stores.sqlite.journal import (
+    Parameters,
+    insert_many,
+    journal_values,
+    keep_payloads,
+    outcome,
+)
+from perdure.stores.sqlite.queries import query
+from perdure.stores.sqlite.transaction import Transaction
+
+
+def start_runs(db: Connection, runs: Sequence[NewRun]) -> list[Started]:
+    """Insert runs in one transaction; an answer per run, in order."""
+    try:
+        with Transaction(db):
+            _insert(db, runs)
+    except IntegrityError:
+        with Transaction(db):
+            return [_start_one(db, new) for new in runs]
+    return [Started("created", new.key) for new in runs]
+
+
+def _insert(db: Connection, runs: Sequence[NewRun]) -> None:
+    values: Parameters = []
+    for new in runs:
+        values += _run_values(new)
+    insert_many(db, "insert_runs", 18, values)
+    firsts = [new.first for new in runs]
+    insert_many(db, "append_first", 7, journal_values(firsts))
+    keep_payloads(db, firsts)
+
+
+def _start_one(db: Connection, new: NewRun) -> Started:
+    if db.execute(query("has_run"), (new.key,)).fetchone():
+        return Started("mine", new.key)
+    there = db.execute(query("run_of_id"), (new.definition, new.id)).fetchone()
+    if there:
+        return Started("exists", there[0])
+    _insert(db, [new])
+    return Started("created", new.key)
+
+
+def _run_values(new: NewRun) -> tuple[Any, ...]:
+    owner = new.owner
+    if new.first.change is not None:
+        owner = None
+        status, ready_at, *rest = outcome(new.first)
+    else:
+        finished = new.first.at if new.status in TERMINAL else None
+        status, ready_at, *rest = new.status, new.ready_at, None, finished, *(None,) * 5
+    identity = (new.key, new.definition, new.id, new.version, new.hash)
+    birth = (status, new.created, owner, ready_at, new.deadline, new.metadata)
+    return (*identity, *birth, *rest)

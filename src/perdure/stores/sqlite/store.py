@@ -1,0 +1,264 @@
+"""SqliteStore: the Store port on one SQLite file.
+
+Joins the parts: the writer and its inline commits, the readers, the locks by which processes see
+one another. All SQL is in the parts.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import time
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+from typing import Final, Literal
+
+from perdure.model.errors import InvalidOptions, StoreError
+from perdure.stores.port import (
+    Claim,
+    CommitDone,
+    JournalRow,
+    LoadedRun,
+    NewRun,
+    RunQuery,
+    RunRow,
+    StartDone,
+    StoredDefinition,
+    WorkerInfo,
+)
+from perdure.stores.sqlite import reads, workers
+from perdure.stores.sqlite.driver import (
+    Connection,
+    Error,
+    check_version,
+    connect,
+    explain,
+    has_wal_reset_bug,
+    patiently,
+    version,
+)
+from perdure.stores.sqlite.journal import commit_rows
+from perdure.stores.sqlite.locks import FileLock, WorkerLocks, holder
+from perdure.stores.sqlite.migrate import check_file, check_schema, migrate
+from perdure.stores.sqlite.queries import query
+from perdure.stores.sqlite.readers import Readers
+from perdure.stores.sqlite.starts import start_runs
+from perdure.stores.sqlite.writer import Writer
+
+#: How long a lock of another process is waited for before it is an error, in seconds.
+BUSY_TIMEOUT: Final = 5.0
+
+
+class SqliteStore:
+    """Runs in one SQLite file.
+
+    `synchronous`: "full" loses nothing in a power cut; "normal" loses nothing when the process
+    dies, but may lose the last moments in a power cut, for commits several times as fast.
+    `unsafe` lets several processes write to the file even where the SQLite library in use can
+    then lose commits. Raises InvalidOptions.
+    """
+
+    durable: Final = True
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        synchronous: Literal["full", "normal"] = "full",
+        unsafe: bool = False,
+        busy_timeout: float = BUSY_TIMEOUT,
+    ) -> None:
+        text = os.fspath(path)
+        if not text or text.startswith(":"):
+            raise InvalidOptions(f"{text!r} is no file: use MemoryStore for runs in memory")
+        if synchronous not in {"full", "normal"}:
+            raise InvalidOptions(f"synchronous={synchronous!r}: use 'full' or 'normal'")
+        # The real path, so that all who open the file by any name share its locks.
+        self.path = Path(os.path.realpath(text))
+        self._synchronous = synchronous
+        self._unsafe = unsafe
+        self._timeout = busy_timeout
+        self._lock: FileLock | None = None
+        self._workers = WorkerLocks(Path(f"{self.path}-workers"))
+        self._writer: Writer | None = None
+        self._readers: Readers | None = None
+
+    def __repr__(self) -> str:
+        return f"<SqliteStore {self.path}>"
+
+    # -------------------------------------------------------------------------- opening, closing
+
+    async def open(self) -> None:
+        if self._writer is not None:
+            return
+        db = await asyncio.to_thread(self._open)
+        self._writer = Writer(db, self.path, timeout=self._timeout)
+        self._readers = Readers(self.path, timeout=self._timeout)
+
+    def _open(self) -> Connection:
+        check_version()
+        check_file(self.path)
+        self._take_lock()
+        db: Connection | None = None
+        try:
+            db = connect(self.path, create=True, timeout=0)
+            opened = db
+            patiently(lambda: self._prepare(opened), self._timeout)
+        except BaseException as error:
+            if db is not None:
+                db.close()
+            self._release_lock()
+            if isinstance(error, Error):
+                raise explain(error, self.path) from error
+            raise
+        return db
+
+    def _prepare(self, db: Connection) -> None:
+        check_schema(db, self.path)
+        db.execute("PRAGMA journal_mode = WAL")
+        db.execute(f"PRAGMA synchronous = {self._synchronous.upper()}")
+        db.execute("PRAGMA wal_autocheckpoint = 0")
+        migrate(db, self.path)
+
+    def _take_lock(self) -> None:
+        """Shared by processes that can share the file; alone on a library where they cannot."""
+        file = Path(f"{self.path}-lock")
+        alone = has_wal_reset_bug() and not self._unsafe
+        try:
+            self._lock = FileLock.take(file, shared=not alone)
+        except OSError as error:
+            raise StoreError(
+                f"lock file {file} cannot be written ({error.strerror}): check the permissions "
+                "of the folder"
+            ) from error
+        if self._lock is not None:
+            if alone:
+                self._lock.sign()
+        elif not self._unsafe:
+            library = ".".join(map(str, version()))
+            raise StoreError(
+                f"database {self.path} is in use by {holder(file)}, and SQLite {library} can lose "
+                "commits when two processes write: stop the other one, or let both use a newer SQLite (pip install 'perdure[sqlite-latest]'),"
+                " or accept the risk with unsafe=True"
+            )
+
+    def _release_lock(self) -> None:
+        if self._lock is not None:
+            self._lock.release()
+            self._lock = None
+
+    async def close(self) -> None:
+        writer, readers = self._writer, self._readers
+        if writer is None or readers is None:
+            return
+        self._writer = self._readers = None
+        try:
+            await readers.close()
+            await writer.close(self._finish)
+        finally:
+            self._workers.drop_all()
+            self._release_lock()
+
+    def _finish(self, db: Connection) -> None:
+        """The last work of the writer. Closing the last connection copies the log and removes
+        it; with other processes there, theirs will be the last."""
+        try:
+            if self._lock is not None and self._lock.alone():
+                db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+        finally:
+            db.close()
+
+    def now(self) -> int:
+        return time.time_ns() // 1000
+
+    # ----------------------------------------------------------------------------------- writing
+
+    def commit(self, rows: Sequence[JournalRow], done: CommitDone) -> None:
+        if self._writer is None:
+            done(self._not_open())
+        else:
+            self._writer.submit(lambda db: commit_rows(db, rows), done, len(rows))
+
+    def start(self, runs: Sequence[NewRun], done: StartDone) -> None:
+        if self._writer is None:
+            done(self._not_open())
+        else:
+            self._writer.submit(lambda db: start_runs(db, runs), done, 2 * len(runs))
+
+    async def define(self, definition: StoredDefinition) -> None:
+        d = definition
+        values = (d.hash, d.name, d.version, d.kind, d.source, d.created)
+        await self._write.call(lambda db: db.execute(query("define"), values))
+
+    # ----------------------------------------------------------------------------------- reading
+
+    async def load(self, key: bytes) -> LoadedRun:
+        return await self._read.read(lambda db: reads.load_run(db, key))
+
+    async def payloads(self, key: bytes, refs: Sequence[tuple[int, int]]) -> list[bytes]:
+        return await self._read.read(lambda db: reads.read_payloads(db, key, refs))
+
+    async def definition(self, hash: str) -> StoredDefinition:
+        return await self._read.read(lambda db: reads.read_definition(db, hash))
+
+    async def find(self, query: RunQuery) -> Sequence[RunRow]:
+        return await self._read.read(lambda db: reads.find_runs(db, query))
+
+    async def describe(self, definition: str, id: str) -> RunRow:
+        return await self._read.read(lambda db: reads.describe_run(db, definition, id))
+
+    # ----------------------------------------------------------------------------------- workers
+
+    async def register(self, worker: WorkerInfo) -> int:
+        write = self._write
+        if not self._take_worker_lock(worker.id):
+            raise StoreError(f"worker {worker.id} is registered already: take a fresh id")
+        try:
+            await write.call(lambda db: workers.add_worker(db, worker, self.now()))
+        except StoreError:
+            self._workers.drop(worker.id)
+            raise
+        freed = 0
+        for dead in await write.call(lambda db: workers.find_dead(db, self._workers)):
+            free = partial(workers.free_some, dead=dead, worker=worker.id, now=self.now())
+            while some := await write.call(free, workers.FREED_AT_ONCE * 3):
+                freed += some
+        return freed
+
+    def _take_worker_lock(self, worker: str) -> bool:
+        try:
+            return self._workers.take(worker)
+        except OSError as error:
+            raise StoreError(
+                f"folder {self.path}-workers cannot be written ({error.strerror}): check its "
+                "permissions"
+            ) from error
+
+    async def unregister(self, worker: str) -> None:
+        await self._write.call(lambda db: workers.leave(db, worker, self.now()))
+        self._workers.drop(worker)
+
+    async def claim_runs(
+        self, worker: str, definitions: Sequence[str], limit: int
+    ) -> Sequence[Claim]:
+        return await self._write.call(
+            lambda db: workers.claim_due(db, worker, definitions, limit, self.now()), limit
+        )
+
+    # ------------------------------------------------------------------------------------- parts
+
+    @property
+    def _write(self) -> Writer:
+        if self._writer is None:
+            raise self._not_open()
+        return self._writer
+
+    @property
+    def _read(self) -> Readers:
+        if self._readers is None:
+            raise self._not_open()
+        return self._readers
+
+    def _not_open(self) -> StoreError:
+        return StoreError(f"store {self.path} is not open: await open() first")

@@ -1,0 +1,30 @@
+"""One transaction that takes the write lock at once, so that it cannot fail half-way for it."""
+
+from __future__ import annotations
+
+from types import TracebackType
+
+from perdure.stores.sqlite.driver import Connection
+
+
+class Transaction:
+    """`with Transaction(db):` commits at the end, or rolls back and lets the exception go on."""
+
+    __slots__ = ("_db",)
+
+    def __init__(self, db: Connection) -> None:
+        self._db = db
+
+    def __enter__(self) -> None:
+        self._db.execute("BEGIN IMMEDIATE")
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        at: TracebackType | None,
+    ) -> None:
+        if kind is None:
+            self._db.execute("COMMIT")
+        elif self._db.in_transaction:
+            self._db.execute("ROLLBACK")

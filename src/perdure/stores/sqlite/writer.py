@@ -1,0 +1,184 @@
+"""Writer: the only connection that writes, and who runs it when.
+
+Work is done *inline*, on the caller's thread, while the disk is fast: a commit then costs its
+fsync and no more. A thread in between costs two wake-ups, and against a busy event loop much
+more: at every statement it waits for its turn at the interpreter. When commits get slow, other
+work is under way, or another process holds the lock, work goes to the writer thread instead, so
+that the loop never waits long for a disk. One lock is shared by both ways.
+
+Only this connection checkpoints, on the thread, between two commits: several that do so at once
+can lose commits on the SQLite versions with the WAL-reset bug.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from queue import SimpleQueue
+from time import perf_counter
+from typing import Any, Final, TypeAlias, TypeVar
+
+from perdure.model.errors import StoreError
+from perdure.stores.sqlite.driver import Connection, explain, is_busy, patiently
+
+T = TypeVar("T")
+Work: TypeAlias = Callable[[Connection], T]
+Done: TypeAlias = Callable[[T | Exception], None]
+
+#: The longest the loop may be kept waiting by one piece of inline work, in seconds.
+INLINE_BUDGET: Final = 0.002
+#: What a row costs beyond the commit itself, in seconds: measured, and only has to be roughly so.
+_ROW: Final = 0.00001
+#: How many commits the running estimate remembers, and how long it stays away from the loop once
+#: that was slow.
+_MEMORY: Final = 8
+_RETREAT: Final = 1.0
+#: Pages of the log, as estimated, after which it is copied into the database.
+_CHECKPOINT_PAGES: Final = 2000
+
+
+class Writer:
+    """Runs pieces of work on the writing connection, one at a time, each with one answer."""
+
+    def __init__(self, db: Connection, path: Path, *, timeout: float, inline: bool = True) -> None:
+        self._db = db
+        self._path = path
+        self._timeout = timeout
+        self._inline = inline
+        self._loop = asyncio.get_running_loop()
+        self._queue: SimpleQueue[tuple[Work[Any], Done[Any] | None] | None] = SimpleQueue()
+        self._gate = threading.Lock()
+        #: Pieces of work handed to the thread and not yet answered; only the loop counts.
+        self._under_way = 0
+        self._commit_time = 0.0
+        self._away_until = 0.0
+        self._pages = 0
+        self._closed = False
+        self._thread = threading.Thread(target=self._serve, name="perdure-writer", daemon=True)
+        self._thread.start()
+
+    # ------------------------------------------------------------------------ on the loop's thread
+
+    def submit(self, work: Work[T], done: Done[T], rows: int = 1) -> None:
+        """Do a piece of work that touches about `rows` rows. It answers once, on the loop's
+        thread: with its result, or with a StoreError after which it left no trace or, if the
+        commit itself failed, an unknown one."""
+        if self._closed:
+            done(StoreError(f"store {self._path} is closed"))
+        elif self._fits_inline(rows) and self._gate.acquire(blocking=False):
+            self._do_inline(work, done, rows)
+        else:
+            self._hand_over(work, done, rows)
+
+    async def call(self, work: Work[T], rows: int = 1) -> T:
+        """The same for a coroutine. Raises StoreError."""
+        answer: asyncio.Future[T] = self._loop.create_future()
+
+        def done(result: T | Exception) -> None:
+            if answer.done():
+                return
+            if isinstance(result, Exception):
+                answer.set_exception(result)
+            else:
+                answer.set_result(result)
+
+        self.submit(work, done, rows)
+        return await answer
+
+    async def close(self, last: Work[None]) -> None:
+        """Finish everything queued, then `last`, then end the thread."""
+        self._inline = False
+        try:
+            await self.call(last)
+        finally:
+            self._closed = True
+            self._queue.put(None)
+            await asyncio.to_thread(self._thread.join)
+
+    def _fits_inline(self, rows: int) -> bool:
+        if not self._inline or self._under_way:
+            return False
+        if self._commit_time + rows * _ROW <= INLINE_BUDGET:
+            return True
+        # Once in a while it is tried again: disks are slow for a while, not for ever.
+        return rows * _ROW <= INLINE_BUDGET and perf_counter() > self._away_until
+
+    def _do_inline(self, work: Work[T], done: Done[T], rows: int) -> None:
+        """With the gate held."""
+        began = perf_counter()
+        answer: T | Exception
+        try:
+            answer = work(self._db)
+        except Exception as error:
+            self._undo()
+            if is_busy(error):
+                self._gate.release()
+                self._hand_over(work, done, rows)
+                return
+            answer = error if isinstance(error, StoreError) else explain(error, self._path)
+        except BaseException:
+            self._undo()
+            self._gate.release()
+            raise
+        self._gate.release()
+        self._learn(perf_counter() - began - rows * _ROW)
+        self._count_pages(rows)
+        done(answer)
+
+    def _hand_over(self, work: Work[T], done: Done[T], rows: int) -> None:
+        self._under_way += 1
+        self._queue.put((work, done))
+        self._count_pages(rows)
+
+    def _learn(self, seconds: float) -> None:
+        self._commit_time += (max(seconds, 0.0) - self._commit_time) / _MEMORY
+        if self._commit_time > INLINE_BUDGET:
+            self._away_until = perf_counter() + _RETREAT
+
+    def _count_pages(self, rows: int) -> None:
+        self._pages += rows + 2
+        if self._pages >= _CHECKPOINT_PAGES:
+            self._pages = 0
+            self._under_way += 1
+            self._queue.put((_checkpoint, None))
+
+    def _answer(self, done: Done[Any] | None, answer: Any) -> None:
+        self._under_way -= 1
+        if done is not None:
+            done(answer)
+
+    # ----------------------------------------------------------------------- on the writer thread
+
+    def _serve(self) -> None:
+        while (item := self._queue.get()) is not None:
+            work, done = item
+            with self._gate:
+                answer = self._try(work)
+            try:
+                self._loop.call_soon_threadsafe(self._answer, done, answer)
+            except RuntimeError:
+                return  # the loop is closed: nobody waits for answers any more
+
+    def _try(self, work: Work[T]) -> T | Exception:
+        try:
+            return patiently(lambda: self._attempt(work), self._timeout)
+        except Exception as error:
+            return explain(error, self._path)
+
+    def _attempt(self, work: Work[T]) -> T:
+        try:
+            return work(self._db)
+        except BaseException:
+            self._undo()
+            raise
+
+    def _undo(self) -> None:
+        """Roll back what a failed piece of work left open; SQLite itself may already have."""
+        if self._db.in_transaction:
+            self._db.execute("ROLLBACK")
+
+
+def _checkpoint(db: Connection) -> None:
+    db.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
