@@ -65,7 +65,8 @@ def _window(encoding: str, start: bytes) -> int:
 
 async def read_body(chunks: AsyncIterator[bytes], encoding: str, most: int) -> bytes:
     """The whole body, unpacked. Raises TooLarge, or Failure of kind http-body."""
-    encoding = {"x-gzip": "gzip", "identity": ""}.get(encoding.strip().lower(), encoding.lower())
+    encoding = encoding.strip().lower()
+    encoding = {"x-gzip": "gzip", "identity": ""}.get(encoding, encoding)
     if encoding not in ("", "gzip", "deflate"):
         raise Failure(f"the answer is packed as {encoding!r}, not asked for", kind="http-body")
     unpacker = Unpacker(encoding) if encoding else None
