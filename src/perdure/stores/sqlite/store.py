@@ -139,8 +139,8 @@ class SqliteStore:
             library = ".".join(map(str, version()))
             raise StoreError(
                 f"database {self.path} is in use by {holder(file)}, and SQLite {library} can lose "
-                "commits when two processes write: stop the other one, or let both use a newer SQLite (pip install 'perdure[sqlite-latest]'),"
-                " or accept the risk with unsafe=True"
+                "commits when two processes write: stop the other one, let both use a newer "
+                "SQLite (pip install 'perdure[sqlite-latest]'), or accept the risk: unsafe=True"
             )
 
     def _release_lock(self) -> None:

@@ -3,5 +3,4 @@ SELECT
     (SELECT max(seq) FROM journal WHERE journal.run = run.key) AS seq
 FROM run
 WHERE owner = ?
-ORDER BY key
 LIMIT ?

@@ -1,15 +1,20 @@
--- The owner's last word on a run, for now or for ever.
+-- The owner's last word on a run, for now or for ever. Materialized, or else the planner walks all
+-- owned runs to find these.
+WITH said (
+    key, owner, epoch, status, ready_at, stalled, finished, output, output_seq, output_n, failure,
+    purge_at
+) AS MATERIALIZED (VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?))
 UPDATE run SET
     owner = NULL,
-    status = said.column4,
-    ready_at = said.column5,
-    stalled = said.column6,
-    finished = said.column7,
-    output = said.column8,
-    output_seq = said.column9,
-    output_n = said.column10,
-    failure = said.column11,
-    purge_at = said.column12
-FROM (VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)) AS said
-WHERE run.key = said.column1 AND run.owner = said.column2 AND run.epoch = said.column3
+    status = said.status,
+    ready_at = said.ready_at,
+    stalled = said.stalled,
+    finished = said.finished,
+    output = said.output,
+    output_seq = said.output_seq,
+    output_n = said.output_n,
+    failure = said.failure,
+    purge_at = said.purge_at
+FROM said
+WHERE run.key = said.key AND run.owner = said.owner AND run.epoch = said.epoch
     AND run.status = 'running'
