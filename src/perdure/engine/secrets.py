@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Final, Self, TypeAlias
 from urllib.parse import quote, quote_plus
 
@@ -25,16 +25,18 @@ SHORTEST_HIDDEN: Final = 4
 _REMEMBERED: Final = 1000
 
 
-class Secrets:
+class Secrets(Mapping[str, str]):
     """Looks secrets up by name, and hides every value it ever gave.
 
     source: a mapping, or a function from a name to the value or None; None = no secrets at all.
     The function is called on the engine's loop for each attempt that needs it: it should be quick.
+    As a mapping it lists the names asked for so far: a function cannot say what else it knows.
     """
 
     def __init__(self, source: Source | None = None) -> None:
         self._source: Source = {} if source is None else source
         self._given: dict[str, str] = {}
+        self._asked: set[str] = set()
         self._hiding: re.Pattern[str] | None = None
         self._names: dict[str, str] = {}
 
@@ -54,6 +56,7 @@ class Secrets:
             raise KeyError(name)
         if not isinstance(value, str):
             raise InvalidOptions(f"secret {name!r} is a {type(value).__name__}: give text")
+        self._asked.add(name)
         if self._given.get(value) is None and len(value) >= SHORTEST_HIDDEN:
             if len(self._given) >= _REMEMBERED:
                 del self._given[next(iter(self._given))]
@@ -61,15 +64,14 @@ class Secrets:
             self._hiding = None
         return value
 
-    def get(self, name: str, default: str | None = None) -> str | None:
-        """The value now, or the default."""
-        try:
-            return self[name]
-        except KeyError:
-            return default
+    def __iter__(self) -> Iterator[str]:
+        return (name for name in sorted(self._asked) if name in self)
 
-    def __contains__(self, name: object) -> bool:
-        return isinstance(name, str) and self.get(name) is not None
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+    def __bool__(self) -> bool:
+        return True  # nothing asked for yet is not nothing there
 
     def redact(self, text: str) -> str:
         """The text with every value ever given, of 4 characters or more, as `[secret NAME]`.

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from perdure.engine.secrets import Secrets
+from perdure.expr import ExprError, reveal
 from perdure.model.errors import InvalidOptions
 
 
@@ -22,6 +23,23 @@ def test_a_mapping_and_a_function_are_sources() -> None:
 
 def test_no_source_has_no_secrets() -> None:
     assert "key" not in Secrets()
+
+
+def test_as_a_mapping_it_lists_what_was_asked_for_and_is_still_there() -> None:
+    values = {"a": "one", "b": "two", "c": "three"}
+    secrets = Secrets(values)
+    assert (list(secrets), len(secrets), bool(secrets)) == ([], 0, True)
+    assert [secrets["b"], secrets["a"]] == ["two", "one"]
+    del values["b"]
+    assert dict(secrets) == {"a": "one"}
+
+
+def test_templates_read_them() -> None:
+    value = {"key": "{{secrets.key}}", "other": 1}
+    shown = reveal(value, {"/key": "Bearer {{secrets.key}}"}, Secrets({"key": "s3cret"}.get))
+    assert shown == {"key": "Bearer s3cret", "other": 1}
+    with pytest.raises(ExprError):
+        reveal(value, {"/key": "{{secrets.missing}}"}, Secrets())
 
 
 def test_an_empty_value_is_a_value() -> None:

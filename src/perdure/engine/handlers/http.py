@@ -29,6 +29,8 @@ from perdure.model.step_context import StepContext
 if TYPE_CHECKING:
     from aiohttp import ClientResponse, ClientSession
 
+__all__ = ["HttpHandler", "HttpOptions"]
+
 DEFAULT_TIMEOUT: Final = 30 * SECOND
 CONNECT_TIMEOUT: Final = 10 * SECOND
 #: How long after its own timeout a request is given up from outside: the client rounds up to
