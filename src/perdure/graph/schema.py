@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from perdure.graph.document import LATER_TYPES, MAX_NODES, ON_FAILURE, TYPES
-from perdure.graph.specs import MAX_REDIRECTS, MAX_SIZE, METHODS
+from perdure.graph.specs import MAX_SIZE, METHODS
 
 _TEMPLATE: Final = {"type": "string", "pattern": r"\{\{"}
 _DURATION: Final = {
@@ -185,12 +185,10 @@ def _http() -> dict[str, Any]:
         "body": {"type": "string"},
         "timeout": {"anyOf": [{"$ref": "#/$defs/duration"}, template]},
         "expect": {"anyOf": [status, {"type": "array", "minItems": 1, "items": status}]},
-        "max_size": _count(1, MAX_SIZE),
-        "redirects": _count(0, MAX_REDIRECTS),
+        "max_size": {
+            "anyOf": [{"type": "integer", "minimum": 1, "maximum": MAX_SIZE}, template],
+            "description": "Bytes of an answer's body read at most.",
+        },
+        "redirects": {"enum": [False, 0], "description": "Never followed."},
     }
     return _object(properties, ["url"])
-
-
-def _count(least: int, most: int) -> dict[str, Any]:
-    number = {"type": "integer", "minimum": least, "maximum": most}
-    return {"anyOf": [number, {"$ref": "#/$defs/template"}]}

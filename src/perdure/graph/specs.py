@@ -23,10 +23,17 @@ HTTP_KEYS: Final = (
 )
 TASK_KEYS: Final = ("step", "input")
 METHODS: Final = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
-MAX_REDIRECTS: Final = 20
 MAX_SIZE: Final = 2**40
 
 _HEADER: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+_CONTROL: Final = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
+#: Headers that the client writes itself: they say where a message goes and where it ends.
+FRAMING: Final = frozenset(
+    {
+        *("connection", "content-length", "expect", "host", "keep-alive", "proxy-authorization"),
+        *("proxy-connection", "te", "trailer", "transfer-encoding", "upgrade"),
+    }
+)
 _SCHEMES: Final = ("http://", "https://")
 _STATUS_CLASS: Final = re.compile(r"[1-5]xx")
 
@@ -80,11 +87,15 @@ def _check_http(form: Form) -> None:
     form.typed("body", str, 'text; for a JSON body use "json"')
     if form.value.get("body") is not None and "json" in form.value:
         form.problem("body", 'a request has one body: "json" or "body"', "take one out")
-    if not templated(form.value.get("timeout")) and form.duration("timeout") == 0:
-        form.problem("timeout", "no answer comes in no time", "leave it out for the default")
+    if not templated(form.value.get("timeout")):
+        form.duration("timeout")
     _check_expect(form)
-    _check_count(form, "max_size", 1, MAX_SIZE, "bytes")
-    _check_count(form, "redirects", 0, MAX_REDIRECTS, "redirects followed at most")
+    size = form.value.get("max_size")
+    if not (size is None or templated(size) or (type(size) is int and 1 <= size <= MAX_SIZE)):
+        form.problem("max_size", f"{named(size)} is no size", f"use bytes, 1 to {MAX_SIZE:,}")
+    if form.value.get("redirects"):
+        hint = 'say "expect": "3xx" and read headers.location of the output'
+        form.problem("redirects", "redirects are not followed", hint)
 
 
 def _check_url(form: Form) -> None:
@@ -106,13 +117,16 @@ def _check_headers(form: Form) -> None:
     for name, value in (form.typed("headers", dict) or {}).items():
         if not _HEADER.fullmatch(name):
             form.problem("headers", f"{named(name)} cannot be a header's name", "", name)
+        elif name.lower() in FRAMING:
+            form.problem("headers", f"the header {name} is the client's own", "take it out", name)
         elif name.lower() in seen:
             form.problem("headers", f"the header {name} is there twice", "keep one", name)
         seen.add(name.lower())
         if isinstance(value, bool) or not isinstance(value, str | int | float):
             form.problem("headers", f"this is {named(value)}, not text", "", name)
-        elif isinstance(value, str) and not value.isprintable() and not templated(value):
-            form.problem("headers", "this text is not printable", "take out what is not", name)
+        elif isinstance(value, str) and _CONTROL.search(value):
+            hint = "take it out"
+            form.problem("headers", "a line break or control character is in it", hint, name)
 
 
 def _check_query(form: Form) -> None:
@@ -138,14 +152,6 @@ def _check_expect(form: Form) -> None:
         if not number and not group:
             hint = 'use numbers from 100 to 599, or "2xx"'
             form.problem("expect", f"{named(status)} is not an HTTP status", hint)
-
-
-def _check_count(form: Form, key: str, least: int, most: int, what: str) -> None:
-    value = form.value.get(key)
-    if value is None or templated(value):
-        return
-    if type(value) is not int or not least <= value <= most:
-        form.problem(key, f"{named(value)} is not a number of {what}", f"use {least} to {most:,}")
 
 
 _CHECKS: Final[Mapping[str, Callable[[Form], None]]] = {"HTTP": _check_http, "TASK": _check_task}
