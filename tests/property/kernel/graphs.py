@@ -1,0 +1,166 @@
+"""Draws graphs with everything that routes: forks, joins, switches, reads, failures to come.
+
+What each node will do is drawn with it and not while it runs, so that the end of a run can be
+worked out beforehand (expected.py), whatever the order of its reports.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import msgspec
+from hypothesis import strategies as st
+
+from perdure.kernel.plan import GraphPlan
+from tests.unit.kernel.harness import plan_of
+
+Kind = Literal["TASK", "SWITCH", "FORK", "JOIN"]
+
+
+class Node(msgspec.Struct, frozen=True):
+    """`reads`: the node whose output its spec reads, without asking. `number`: its output is
+    {"n": number}. `tries`: attempts that fail before the last one. `ends`: how that one ends."""
+
+    id: str
+    kind: Kind
+    reads: str | None = None
+    number: int = 0
+    tries: int = 0
+    ends: Literal["well", "failed", "permanent"] = "well"
+
+
+class Link(msgspec.Struct, frozen=True):
+    """An edge. `asks`: of a SWITCH's edge, what it depends on.
+
+    True and False are constants; a node's id asks whether its number is over 0; "?" and an id
+    asks that only if the node has an output; "broken" cannot be evaluated.
+    """
+
+    source: str
+    target: str
+    asks: bool | str | None = None
+    default: bool = False
+
+
+class Drawn(msgspec.Struct, frozen=True):
+    """A graph whose first node is its only entry; nodes stand in an order edges follow."""
+
+    nodes: tuple[Node, ...]
+    links: tuple[Link, ...]
+
+    def incoming(self, node: str) -> list[Link]:
+        return [link for link in self.links if link.target == node]
+
+    def outgoing(self, node: str) -> list[Link]:
+        return [link for link in self.links if link.source == node]
+
+    def node(self, id: str) -> Node:
+        return next(node for node in self.nodes if node.id == id)
+
+    def plan(self) -> GraphPlan:
+        return plan_of([_document_node(n) for n in self.nodes], [_edge(e) for e in self.links])
+
+
+def _document_node(node: Node) -> dict[str, Any]:
+    if node.kind != "TASK":
+        return {"id": node.id, "type": node.kind}
+    spec: dict[str, Any] = {"step": "work"}
+    if node.reads is not None:
+        spec["input"] = {"n": f"{{{{tasks.{node.reads}.output.n}}}}"}
+    return {"id": node.id, "type": "TASK", "spec": spec, "retry": {"attempts": node.tries + 1}}
+
+
+def _edge(link: Link) -> dict[str, Any]:
+    edge: dict[str, Any] = {"from": link.source, "to": link.target}
+    if link.default:
+        edge["default"] = True
+    if link.asks is not None:
+        edge["condition"] = "{{" + _expression(link.asks) + "}}"
+    return edge
+
+
+def _expression(asks: bool | str) -> str:
+    if isinstance(asks, bool):
+        return "true" if asks else "false"
+    if asks == "broken":
+        return "input.there.is.nothing"
+    node = asks.removeprefix("?")
+    over = f"tasks.{node}.output.n > 0"
+    return over if node == asks else f"has(tasks.{node}.output) && {over}"
+
+
+@st.composite
+def graphs(draw: st.DrawFn, *, failing: bool = True, most: int = 9) -> Drawn:
+    """Any sound graph of up to `most` nodes; `failing` lets nodes and conditions fail."""
+    count = draw(st.integers(1, most))
+    kinds = draw(st.lists(KINDS, min_size=count, max_size=count))
+    ids = [f"n{i}" for i in range(count)]
+    before: list[set[str]] = []  # the ancestors of each node
+    nodes: list[Node] = []
+    links: list[Link] = []
+    for index, (id, kind) in enumerate(zip(ids, kinds, strict=True)):
+        sources = draw(_sources(index))
+        before.append(set().union(*({ids[s]} | before[s] for s in sources)) if sources else set())
+        for source in sources:
+            switch = kinds[source] == "SWITCH"
+            links.append(draw(_link(ids, kinds, source, index, before)) if switch
+                         else Link(ids[source], id))  # fmt: skip
+        readable = sorted(n for n in before[index] if kinds[ids.index(n)] == "TASK")
+        nodes.append(draw(_node(id, kind, readable, failing)))
+    if not failing:
+        links = [msgspec.structs.replace(e, asks=_harmless(e.asks)) for e in links]
+    return Drawn(tuple(nodes), tuple(_one_default(links)))
+
+
+KINDS: st.SearchStrategy[Kind] = st.sampled_from(
+    ["TASK", "TASK", "TASK", "SWITCH", "SWITCH", "FORK", "JOIN"]
+)
+
+
+def _sources(index: int) -> st.SearchStrategy[list[int]]:
+    if index == 0:
+        return st.just([])
+    return st.lists(st.integers(0, index - 1), min_size=1, max_size=3, unique=True)
+
+
+@st.composite
+def _node(draw: st.DrawFn, id: str, kind: Kind, readable: list[str], failing: bool) -> Node:
+    if kind != "TASK":
+        return Node(id, kind)
+    reads = draw(st.none() | st.sampled_from(readable)) if readable and failing else None
+    ends = draw(st.sampled_from(["well"] * 5 + ["failed", "permanent"])) if failing else "well"
+    tries = 0 if ends == "permanent" else draw(st.integers(0, 2))
+    return Node(id, kind, reads, draw(st.integers(-1, 1)), tries, ends)
+
+
+@st.composite
+def _link(
+    draw: st.DrawFn, ids: list[str], kinds: list[Kind], source: int, target: int,
+    before: list[set[str]],
+) -> Link:  # fmt: skip
+    askable = sorted(n for n in before[source] if kinds[ids.index(n)] == "TASK")
+    asks: list[bool | str | None] = [True, False, None, "default", "broken"]
+    asks += [*askable, *(f"?{n}" for n in askable)] * 2
+    ask = draw(st.sampled_from(asks))
+    if ask == "default":
+        return Link(ids[source], ids[target], default=True)
+    return Link(ids[source], ids[target], ask)
+
+
+def _one_default(links: list[Link]) -> list[Link]:
+    """At most one default edge leaves each switch."""
+    seen: set[str] = set()
+    kept = []
+    for link in links:
+        again = link.default and link.source in seen
+        kept.append(Link(link.source, link.target) if again else link)
+        if link.default:
+            seen.add(link.source)
+    return kept
+
+
+def _harmless(asks: bool | str | None) -> bool | str | None:
+    """The same question, asked so that it cannot fail."""
+    if not isinstance(asks, str):
+        return asks
+    return True if asks == "broken" else f"?{asks.removeprefix('?')}"
