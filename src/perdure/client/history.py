@@ -2,30 +2,54 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import Any, Final
 
 import msgspec
+from msgspec import Raw
 
 from perdure.codec.journal import decode_row
+from perdure.kernel.actions import Action, Transition
 from perdure.stores.port import LoadedRun
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
+#: Fields whose value may stand apart from the row: then the record has `<name>_ref`, its number.
+APART: Final = ("input", "config", "output")
 
-def told(loaded: LoadedRun) -> Iterator[Mapping[str, Any]]:
-    """One mapping per recorded action: `seq`, `time`, `do`, and the action's own fields, with
-    attempts counted from 1 (D-2)."""
+
+def told(loaded: LoadedRun) -> Iterator[dict[str, Any]]:
+    """One record per action of the journal, oldest first; see `told_of`."""
     for row in loaded.journal:
         for transition in decode_row(row.body):
-            for action in transition.actions:
-                record = {
-                    "seq": row.seq,
-                    "time": _EPOCH + timedelta(microseconds=transition.at),
-                    "writer": row.writer,
-                    **msgspec.to_builtins(action),
-                }
-                if "attempt" in action.__struct_fields__:
-                    record["attempt"] = action.attempt + 1
-                yield record
+            yield from told_of(transition, row.seq, row.writer)
+
+
+def told_of(transition: Transition, seq: int, writer: str) -> Iterator[dict[str, Any]]:
+    """One record per recorded action: `seq` and `writer` of its journal row, `time` (aware, UTC),
+    `do`, and the action's own fields where they say something, with attempts from 1 (D-2)."""
+    time = _EPOCH + timedelta(microseconds=transition.at)
+    for action in transition.actions:
+        record = {"seq": seq, "time": time, "writer": writer, "do": action.__struct_config__.tag}
+        record.update(_fields(action))
+        yield record
+
+
+def _fields(action: Action) -> Iterator[tuple[str, Any]]:
+    for name, default in _with_defaults(type(action)):
+        value = getattr(action, name)
+        if name == "attempt":
+            yield name, value + 1
+        elif value is None or value == {} or (value == default and name != "status"):
+            continue
+        else:
+            yield name, msgspec.json.decode(value) if isinstance(value, Raw) else _plain(value)
+
+
+def _with_defaults(kind: type[Action]) -> list[tuple[str, Any]]:
+    return [(field.name, field.default) for field in msgspec.structs.fields(kind)]
+
+
+def _plain(value: Any) -> Any:
+    return msgspec.to_builtins(value)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import msgspec
 
-from perdure.client.history import told
+from perdure.client.history import APART, told
 from perdure.client.outcome import value_of
 from perdure.codec.failures import failure_from
 from perdure.model.durations import SECOND, Duration, microseconds
@@ -101,6 +101,12 @@ class Run(Generic[T_co]):
         row = await self._row()
         loaded = await self._client._store.load(row.key)
         for record in told(loaded):
+            for name in APART:
+                number = record.pop(f"{name}_ref", None)
+                if number is not None:
+                    place = (record["seq"], number)
+                    data = (await self._client._store.payloads(row.key, [place]))[0]
+                    record[name] = self._client._codec.decode(data)
             yield record
 
     async def _row(self) -> RunRow:

@@ -29,6 +29,11 @@ def store_of(url: str) -> Store:
     )
 
 
+def sqlite_file(url: str) -> str | None:
+    """The path of the file that a SQLite URL names; None for other stores."""
+    return unquote(urlsplit(url).path)[1:] if url.startswith("sqlite:") else None
+
+
 def _sqlite(url: str) -> Store:
     parts = urlsplit(url)
     if not url.startswith("sqlite:///") or not parts.path.strip("/"):
@@ -45,7 +50,7 @@ def _sqlite(url: str) -> Store:
             )
         if value not in allowed:
             raise InvalidOptions(f"store {url!r}: {name} must be one of {', '.join(allowed)}")
-    path = unquote(parts.path)[1:]
+    path = sqlite_file(url) or ""
     normal = options.get("sync") == "normal"
     return SqliteStore(
         path,

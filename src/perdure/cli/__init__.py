@@ -1,0 +1,1 @@
+"""The command line: composes everything and decides nothing."""

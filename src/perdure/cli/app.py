@@ -1,0 +1,159 @@
+"""APP: where a program's steps are. `module:attr`, `module` or `file.py`; several may be given.
+
+From `--app`, else `[tool.perdure] app` in the pyproject.toml of the current folder. The current
+folder, and that of a file.py, is importable, as for `python -m` and `python file.py`.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import sys
+import tomllib
+import traceback
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+from perdure.cli.exits import usage
+
+if TYPE_CHECKING:
+    from perdure.flow.registry import Listed, Registry
+    from perdure.graph.definition import Graph
+
+
+def find_apps(given: Sequence[str]) -> tuple[str, ...]:
+    """What was given, else what the project says; () = no app. Raises Trouble."""
+    return tuple(given) or _of_project(Path("pyproject.toml"))
+
+
+def _of_project(file: Path) -> tuple[str, ...]:
+    try:
+        text = file.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        return ()
+    except (OSError, UnicodeDecodeError) as error:
+        raise usage(f"{file} cannot be read: {error}") from None
+    try:
+        app = tomllib.loads(text).get("tool", {}).get("perdure", {}).get("app", ())
+    except tomllib.TOMLDecodeError as error:
+        raise usage(f"{file} is not TOML: {error}") from None
+    apps = (app,) if isinstance(app, str) else tuple(app)
+    if not all(isinstance(name, str) and name for name in apps):
+        raise usage(f'{file}: [tool.perdure] app: write app = "module:attr", or a list of such')
+    return apps
+
+
+def load_apps(apps: Iterable[str]) -> Registry:
+    """The steps of these apps. Raises Trouble, or DefinitionError for what clashes."""
+    from perdure.flow.registry import Registry
+
+    _importable(Path.cwd())
+    found: list[Listed] = []
+    for app in apps:
+        found += _listed(_load(app), app)
+    return Registry.of(found)
+
+
+def check_steps(graph: Graph, steps: Registry, apps: Sequence[str], document: str) -> None:
+    """Raise Trouble when the document calls steps that the apps do not have."""
+    missing = {
+        node.step: node.id
+        for node in graph.plan.nodes.values()
+        if node.type == "TASK" and node.step is not None and node.step not in steps.steps
+    }
+    if not missing:
+        return
+    calls = "; ".join(f"node {node} calls step {step}" for step, node in missing.items())
+    if apps:
+        known = ", ".join(steps.steps) or "none"
+        raise usage(f"{document}: {calls}, which {', '.join(apps)} does not have (it has: {known})")
+    beside = Path(document).with_name("steps.py")
+    example = str(beside) if beside.exists() else "steps.py"
+    raise usage(
+        f"{document}: {calls}: say where the steps are, with --app {example} "
+        f'or [tool.perdure] app = "{example}" in pyproject.toml'
+    )
+
+
+def _load(app: str) -> Any:
+    if app.endswith(".py"):
+        return _file(Path(app), app)
+    name, colon, attribute = app.partition(":")
+    thing: Any = _module(name, app)
+    for part in attribute.split(".") if colon else ():
+        try:
+            thing = getattr(thing, part)
+        except AttributeError:
+            raise usage(f"app {app}: module {name} has no {attribute!r}") from None
+    return thing
+
+
+def _module(name: str, app: str) -> ModuleType:
+    try:
+        return importlib.import_module(name)
+    except ModuleNotFoundError as error:
+        if error.name is not None and (name == error.name or name.startswith(f"{error.name}.")):
+            hint = f" (for a file write {name}.py)" if Path(f"{name}.py").exists() else ""
+            raise usage(
+                f"app {app}: there is no module {name} here or among the installed ones{hint}"
+            ) from None
+        raise _broken(app, error) from error
+    except (ValueError, TypeError):
+        raise usage(f"app {app!r}: write module:attr, module or file.py") from None
+    except Exception as error:
+        raise _broken(app, error) from error
+
+
+def _file(path: Path, app: str) -> ModuleType:
+    if not path.is_file():
+        raise usage(f"app {app}: there is no file {path}")
+    _importable(path.resolve().parent)
+    name = path.stem
+    known = sys.modules.get(name)
+    if known is not None and getattr(known, "__file__", None) == str(path.resolve()):
+        return known
+    spec = importlib.util.spec_from_file_location(name, path.resolve())
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    if known is None:  # a file never takes the place of a module that others use
+        sys.modules[name] = module
+    try:
+        spec.loader.exec_module(module)
+    except Exception as error:
+        sys.modules.pop(name, None) if known is None else None
+        raise _broken(app, error) from error
+    return module
+
+
+def _importable(folder: Path) -> None:
+    if str(folder) not in sys.path:
+        sys.path.insert(0, str(folder))
+
+
+def _broken(app: str, error: Exception) -> Exception:
+    """The app's own code raised while it was imported: say where."""
+    if isinstance(error, SyntaxError):
+        where = f" ({error.filename}, line {error.lineno})"
+    else:
+        frame = traceback.extract_tb(error.__traceback__)[-1]
+        where = f" ({frame.filename}, line {frame.lineno})"
+    text = getattr(error, "msg", None) or str(error)
+    trouble = usage(f"app {app} cannot be imported: {type(error).__name__}: {text}{where}")
+    trouble.__cause__ = error
+    return trouble
+
+
+def _listed(thing: Any, app: str) -> list[Any]:
+    from perdure.flow.step import Step
+    from perdure.model.definition import Definition
+
+    if isinstance(thing, (Step, Definition, ModuleType)):
+        return [thing]
+    if isinstance(thing, (list, tuple, set, frozenset)):
+        return list(thing)
+    raise usage(
+        f"app {app} is a {type(thing).__name__}: name a step, a list of steps, or their module"
+    )

@@ -1,0 +1,82 @@
+"""`perdure lint`: what is wrong with documents, and what is doubtful, before anything runs."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from perdure.cli.exits import USAGE, usage
+from perdure.cli.options import json_option
+from perdure.cli.output import print_json
+
+if TYPE_CHECKING:
+    from perdure.model.graph_rules import Finding
+
+
+@click.command()
+@click.argument("files", metavar="FILE...", nargs=-1)
+@click.option("--strict", is_flag=True, help="Warnings count as errors.")
+@click.option("--schema", is_flag=True, help="Print the JSON Schema of documents instead.")
+@json_option
+def lint(files: tuple[str, ...], strict: bool, schema: bool, as_json: bool) -> None:
+    """Check workflow documents (- for standard input); exits with 2 if one has errors."""
+    if schema:
+        from perdure.graph.schema import json_schema
+
+        print_json(json_schema())
+        return
+    if not files:
+        raise usage("name the documents to check: perdure lint FILE...")
+    checked = {file: _findings(file) for file in files}
+    if as_json:
+        print_json({"files": [_json(file, found) for file, found in checked.items()]})
+    else:
+        for file, found in checked.items():
+            _print(file, found)
+    bad = {"error", "warning"} if strict else {"error"}
+    if any(finding.severity in bad for found in checked.values() for finding in found):
+        click.get_current_context().exit(USAGE)
+
+
+def _findings(file: str) -> list[Finding]:
+    from perdure.graph.lint import lint as findings_of
+    from perdure.graph.read import MAX_BYTES
+    from perdure.model.graph_rules import Finding
+
+    try:
+        if file == "-":
+            return findings_of(sys.stdin.buffer.read(MAX_BYTES + 1))
+        with Path(file).open("rb") as source:
+            return findings_of(source.read(MAX_BYTES + 1))
+    except OSError as error:
+        return [Finding("", f"the file cannot be read: {error.strerror}")]
+
+
+def _json(file: str, found: list[Finding]) -> dict[str, Any]:
+    errors = sum(finding.severity == "error" for finding in found)
+    return {
+        "file": file,
+        "ok": not errors,
+        "errors": errors,
+        "warnings": len(found) - errors,
+        "findings": [
+            {
+                "severity": finding.severity,
+                "pointer": finding.pointer,
+                "node": finding.node,
+                "message": finding.message,
+                "hint": finding.hint,
+            }
+            for finding in found
+        ],
+    }
+
+
+def _print(file: str, found: list[Finding]) -> None:
+    for finding in found:
+        click.echo(f"{file}: {finding.severity}: {finding}")
+    if not found:
+        click.echo(f"{file}: ok")

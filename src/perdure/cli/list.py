@@ -1,0 +1,69 @@
+"""`perdure list`: the runs in a store, newest first."""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from perdure.cli.options import existing, json_option, store_option
+from perdure.cli.output import moment, print_json, run_json, table, took
+
+if TYPE_CHECKING:
+    from perdure.client.run import RunInfo
+
+_STATUSES = ["running", "completed", "failed", "canceled"]
+
+
+@click.command("list")
+@click.option("--workflow", metavar="NAME", help="Only runs of this workflow.")
+@click.option("--status", "statuses", multiple=True, type=click.Choice(_STATUSES),
+              help="Only runs that stand so; may be given again.")  # fmt: skip
+@click.option("--limit", type=click.IntRange(1), default=20, show_default=True,
+              help="At most so many.")  # fmt: skip
+@store_option
+@json_option
+def list_runs(
+    workflow: str | None, statuses: tuple[Any, ...], limit: int, store: str, as_json: bool
+) -> None:
+    """List the runs in the store, newest first."""
+    found = asyncio.run(_runs(existing(store), workflow, statuses, limit + 1))
+    shown, more = found[:limit], len(found) > limit
+    if as_json:
+        print_json({"runs": [run_json(info) for info in shown], "more": more})
+        return
+    if not shown:
+        click.echo("no runs" if not (workflow or statuses) else "no such runs", err=True)
+        return
+    table(("RUN", "STATUS", "VERSION", "STARTED", "TOOK"), [_row(info) for info in shown])
+    if more:
+        click.echo(f"(the newest {limit}; --limit shows more)", err=True)
+
+
+def _row(info: RunInfo) -> tuple[str, ...]:
+    end = info.finished or datetime.now(UTC)
+    status = "stalled" if info.stalled else info.status
+    name = f"{info.workflow}/{info.id}"
+    return (
+        name,
+        status,
+        info.version,
+        moment(info.created),
+        took((end - info.created).total_seconds()),
+    )
+
+
+async def _runs(
+    store: str, workflow: str | None, statuses: tuple[Any, ...], limit: int
+) -> list[RunInfo]:
+    from perdure.client.client import Client
+
+    found: list[RunInfo] = []
+    async with Client(store) as client:
+        async for info in client.runs(workflow=workflow, status=statuses):
+            found.append(info)
+            if len(found) == limit:
+                break
+    return found

@@ -1,0 +1,47 @@
+"""What the engine logs while a command works: shown beside the progress, tracebacks on demand."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
+
+from perdure.cli.exits import debugging
+
+if TYPE_CHECKING:
+    from perdure.cli.progress import Screen
+
+
+class _Beside(logging.Handler):
+    """Turns log records into notes of the screen, with the values of secrets taken out."""
+
+    def __init__(self, screen: Screen, redact: Callable[[str], str]) -> None:
+        super().__init__(logging.DEBUG if debugging() else logging.WARNING)
+        self._screen = screen
+        self._redact = redact
+
+    def emit(self, record: logging.LogRecord) -> None:
+        text = record.getMessage()
+        if debugging():
+            text = self.format(record)
+        elif record.exc_info and record.exc_info[1] is not None:
+            text += f": {record.exc_info[1]!r}"
+        self._screen.note(f"{record.levelname.lower()}: {self._redact(text)}")
+
+
+@contextlib.contextmanager
+def log_to(screen: Screen, redact: Callable[[str], str]) -> Iterator[None]:
+    """Show warnings and errors of the engine and of steps (all of it with PERDURE_DEBUG=1)."""
+    logger = logging.getLogger("perdure")
+    handler = _Beside(screen, redact)
+    level, propagate = logger.level, logger.propagate
+    logger.addHandler(handler)
+    logger.setLevel(logging.DEBUG if debugging() else logging.INFO)
+    logger.propagate = False
+    try:
+        yield
+    finally:
+        logger.removeHandler(handler)
+        logger.setLevel(level)
+        logger.propagate = propagate

@@ -1,0 +1,61 @@
+"""The command `perdure` and what every command shares: its name, its errors, its exit code.
+
+Command files import click alone; the engine is imported inside a command when it is called, so
+that `perdure --help` is quick.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from perdure.cli.demo.command import demo
+from perdure.cli.exits import INTERRUPTED, Trouble, trouble_of
+from perdure.cli.lint import lint
+from perdure.cli.list import list_runs
+from perdure.cli.result import result
+from perdure.cli.run import run
+from perdure.cli.show import show
+from perdure.cli.start import start
+
+
+class Commands(click.Group):
+    """A group whose commands end with one clear message, never with a traceback."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the command; every exception becomes a message and an exit code."""
+        try:
+            return super().invoke(ctx)
+        except (click.ClickException, click.exceptions.Exit):
+            raise
+        except (click.Abort, KeyboardInterrupt):
+            raise Trouble("interrupted", INTERRUPTED, "interrupted") from None
+        except Exception as error:
+            raise trouble_of(error) from error
+
+
+def _version(ctx: click.Context, param: click.Parameter, value: bool) -> None:
+    if not value or ctx.resilient_parsing:
+        return
+    from importlib.metadata import version
+
+    click.echo(f"perdure {version('perdure')}")
+    ctx.exit()
+
+
+@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
+@click.option(
+    "--version", is_flag=True, is_eager=True, expose_value=False, callback=_version,
+    help="Show the version and exit.",
+)  # fmt: skip
+def main() -> None:
+    """Durable workflows: a run survives the process that started it.
+
+    Exit codes: 0 ok, 1 the run failed, 2 wrong usage, document or input, 3 not found,
+    4 timed out waiting, 5 the store cannot be used.
+    """
+
+
+for command in (run, start, result, list_runs, show, lint, demo):
+    main.add_command(command)

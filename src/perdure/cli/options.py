@@ -1,0 +1,101 @@
+"""What commands have in common on the command line: the store, `--json`, a run's name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
+
+import click
+
+from perdure.cli.exits import JSON, STORE, Trouble, usage
+
+if TYPE_CHECKING:  # generic for type checkers alone, in older versions of click
+    TextType = click.ParamType[Any]
+else:
+    TextType = click.ParamType
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+DEFAULT_STORE: Final = "sqlite:///perdure.db"
+
+
+class RunName(NamedTuple):
+    """A run as people name it: `workflow/id`."""
+
+    workflow: str
+    id: str
+
+    def __str__(self) -> str:
+        return f"{self.workflow}/{self.id}"
+
+
+class RunNameType(TextType):
+    """`workflow/id`; the id may hold further slashes."""
+
+    name = "workflow/id"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """The two parts; complains when there are not two."""
+        workflow, slash, id = str(value).partition("/")
+        if not slash or not workflow or not id:
+            self.fail(f"{value!r} is not a run: write workflow/id, such as order/o-1", param, ctx)
+        return RunName(workflow, id)
+
+
+class DurationType(TextType):
+    """`30s`, `5m`, or a number of seconds; gives seconds."""
+
+    name = "duration"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Seconds as a number; complains about what is no duration."""
+        from perdure.model.durations import SECOND, microseconds
+        from perdure.model.errors import InvalidOptions
+
+        try:
+            try:
+                return microseconds(float(value)) / SECOND
+            except ValueError:
+                return microseconds(value) / SECOND
+        except InvalidOptions as error:
+            self.fail(str(error), param, ctx)
+
+
+def _remember_json(ctx: click.Context, param: click.Parameter, value: bool) -> bool:
+    ctx.meta[JSON] = value
+    return value
+
+
+def store_option(command: F) -> F:
+    """`--store URL`, else PERDURE_STORE, else perdure.db in the current folder."""
+    return click.option(
+        "--store", metavar="URL", envvar="PERDURE_STORE", default=DEFAULT_STORE, show_default=True,
+        help="Where runs are kept: sqlite:///file.db (also PERDURE_STORE).",
+    )(command)  # fmt: skip
+
+
+def json_option(command: F) -> F:
+    """`--json`: one JSON document on stdout, also for errors."""
+    return click.option(
+        "--json", "as_json", is_flag=True, is_eager=True, callback=_remember_json,
+        help="Print one JSON document.",
+    )(command)  # fmt: skip
+
+
+def existing(store: str) -> str:
+    """The URL of a store that can hold runs of other processes, checked before it is opened:
+    opening would make a new, empty database where none is."""
+    from perdure.client.urls import sqlite_file, store_of
+
+    store_of(store)
+    file = sqlite_file(store)
+    if file is None:
+        raise usage(f"the store {store} lives and dies with one process: use a sqlite:/// file")
+    if not Path(file).exists():
+        raise Trouble(
+            f"there is no database {file}: name the one you mean with --store or PERDURE_STORE",
+            STORE,
+            "store",
+        )
+    return store

@@ -1,0 +1,103 @@
+"""Progress as a small live picture of the nodes, at a terminal with rich.
+
+A process killed while it draws leaves the terminal as it was: the cursor is never hidden.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Final, Self
+
+from rich.console import Console, Group, RenderableType
+from rich.live import Live
+from rich.table import Table
+from rich.text import Text
+
+from perdure.cli.nodes import Change, NodeBook, NodeView
+from perdure.cli.output import COLOURS, clock, shortened, took
+
+_SIGNS: Final = {"completed": "✓", "failed": "✗", "skipped": "·", "pending": "▸"}
+
+
+class Picture:
+    """`order`: every node of the document with its type; those not reached yet are drawn too."""
+
+    def __init__(self, book: NodeBook, order: Mapping[str, str]) -> None:
+        self._book = book
+        self._order = order
+        self._console = Console(stderr=True)
+        self._live = Live(
+            console=self._console,
+            get_renderable=self._draw,
+            refresh_per_second=8,
+            vertical_overflow="crop",
+        )
+
+    def changed(self, change: Change) -> None:
+        """The next drawing shows it."""
+        self._live.refresh()
+
+    def note(self, text: str) -> None:
+        """A line above the picture."""
+        self._console.print(Text(f"{clock(datetime.now(UTC))}  {text}", style="dim"))
+
+    def __enter__(self) -> Self:
+        self._live.start()
+        self._console.show_cursor(True)
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self._live.stop()
+
+    def _draw(self) -> RenderableType:
+        nodes, hidden = self._chosen()
+        table = Table(box=None, pad_edge=False, show_header=False, padding=(0, 2, 0, 0))
+        for _ in range(4):
+            table.add_column(no_wrap=True)
+        table.add_column(no_wrap=True, overflow="ellipsis", style="dim")
+        for node in nodes:
+            table.add_row(*self._row(node, self._book.nodes.get(node)))
+        return Group(table, Text(f"… and {hidden} more nodes", style="dim")) if hidden else table
+
+    def _chosen(self) -> tuple[list[str], int]:
+        """What fits: all nodes in the document's order, or the ones under way and around them."""
+        names = list(self._order) or list(self._book.nodes)
+        room = max(self._console.height - 4, 5)
+        if len(names) <= room:
+            return names, 0
+        reached = self._book.nodes
+        pending = [n for n in names if n in reached and reached[n].status in ("pending", "failed")]
+        recent = [n for n in reversed(reached) if n not in set(pending)]
+        chosen = set((pending + recent)[:room])
+        return [n for n in names if n in chosen], len(names) - len(chosen)
+
+    def _row(self, node: str, view: NodeView | None) -> tuple[Text, ...]:
+        if view is None:
+            return Text(" "), Text(node, style="dim"), Text(""), Text(""), Text("")
+        style = COLOURS.get(view.status, "")
+        attempt = f"attempt {view.attempt}" if view.attempt > 1 else ""
+        status = "running" if view.status == "pending" else view.status
+        return (
+            Text(_SIGNS.get(view.status, "?"), style=style),
+            Text(node),
+            Text(status, style=style),
+            Text(_elapsed(view)),
+            Text("  ".join(filter(None, (attempt, _remark(view))))),
+        )
+
+
+def _elapsed(view: NodeView) -> str:
+    if view.since is None:
+        return ""
+    end = view.ended or datetime.now(UTC)
+    wait = (view.since - end).total_seconds()
+    return f"in {took(wait)}" if wait > 0 else took(-wait)
+
+
+def _remark(view: NodeView) -> str:
+    if view.branches is not None:
+        return f"chose {', '.join(view.branches) or 'nothing'}"
+    if view.failure is not None and view.status != "completed":
+        return shortened(str(view.failure["message"]), 60)
+    return ""

@@ -1,0 +1,95 @@
+"""Progress of one run while it happens: what becomes durable, told to whoever shows it.
+
+Either this process works on the run, then the engine says what it records, or another one does,
+then its records are read from the store.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, Protocol, Self
+
+from perdure.cli.nodes import Change, NodeBook, NodeView
+from perdure.client.history import told_of
+
+if TYPE_CHECKING:
+    from perdure.engine.live_run import LiveRun
+    from perdure.kernel.actions import Transition
+    from perdure.kernel.run import Run
+
+
+class Screen(Protocol):
+    """Where progress is shown, on stderr. A context manager."""
+
+    def changed(self, change: Change) -> None:
+        """A node changed."""
+
+    def note(self, text: str) -> None:
+        """Something to say beside the nodes."""
+
+    def __enter__(self) -> Self: ...
+    def __exit__(self, *exc: object) -> None: ...
+
+
+class Progress:
+    """An engine's Observer for the run `workflow/id`. `here`: this process holds the run."""
+
+    def __init__(self, workflow: str, id: str, book: NodeBook, screen: Screen) -> None:
+        self.workflow = workflow
+        self.id = id
+        self.book = book
+        self.screen = screen
+        self.here = False
+        self._followed = 0
+
+    def entered(self, live: LiveRun, run: Run) -> None:
+        """A run came into memory: ours begins or goes on, others are mentioned."""
+        name = f"{live.definition.name}/{live.run_id}"
+        if name != f"{self.workflow}/{self.id}":
+            self.screen.note(f"also goes on with {name}, left by an earlier process")
+            return
+        self.here = True
+        if live.epoch == 1:
+            self.screen.note(f"{name} starts, version {live.definition.version}")
+            return
+        for node, state in run.nodes.items():
+            if self.book.nodes.get(node) is None:
+                self.book.nodes[node] = NodeView(node, state.status, state.attempt + 1)
+        self.book.restarted(datetime.now(UTC))
+        self.screen.note(f"{name} {self._standing()}")
+
+    def _standing(self) -> str:
+        done = [v for v in self.book.nodes.values() if v.status != "pending"]
+        pending = [
+            v.node if v.attempt <= 1 else f"{v.node} (attempt {v.attempt})"
+            for v in self.book.having("pending")
+        ]
+        if not done:
+            return f"begins at {', '.join(pending)}"
+        nodes = "1 node is" if len(done) == 1 else f"{len(done)} nodes are"
+        return f"goes on from {', '.join(pending)}: {nodes} recorded, and not done again"
+
+    def recorded(self, live: LiveRun, transition: Transition) -> None:
+        """A transition became durable."""
+        if live.run_id == self.id and live.definition.name == self.workflow:
+            self._take(told_of(transition, live.seq, ""))
+
+    def follow(self, history: list[Mapping[str, Any]]) -> None:
+        """What another process recorded so far."""
+        if not self.here:
+            self._take(history[self._followed :])
+            self._followed = len(history)
+
+    def complete(self, history: list[Mapping[str, Any]]) -> None:
+        """Everything that another process recorded; told only where it was followed before."""
+        if self._followed:
+            self.follow(history)
+        else:
+            for record in history:
+                self.book.take(record)
+
+    def _take(self, records: Iterable[Mapping[str, Any]]) -> None:
+        for record in records:
+            for change in self.book.take(record):
+                self.screen.changed(change)

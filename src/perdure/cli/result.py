@@ -1,0 +1,83 @@
+"""`perdure result`: the outcome of a run, now or when it has ended."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from perdure.cli.exits import RUN_FAILED, TIMED_OUT
+from perdure.cli.options import (
+    DurationType,
+    RunName,
+    RunNameType,
+    existing,
+    json_option,
+    store_option,
+)
+from perdure.cli.output import failure_json, print_json, run_json
+
+if TYPE_CHECKING:
+    from perdure.cli.nodes import NodeBook
+    from perdure.client.run import RunInfo
+    from perdure.model.errors import Failure
+
+
+@click.command()
+@click.argument("name", type=RunNameType(), metavar="WORKFLOW/ID")
+@click.option("--wait", is_flag=True, help="Wait for the end if it has not ended.")
+@click.option("--timeout", type=DurationType(), help="Wait, but no longer than this.")
+@store_option
+@json_option
+def result(name: RunName, wait: bool, timeout: float | None, store: str, as_json: bool) -> None:
+    """Print the output of the run WORKFLOW/ID as JSON.
+
+    Exits with 1 if it failed, with 4 if it has not ended (yet).
+    """
+    seconds = timeout if timeout is not None else None if wait else 0
+    info, output, failure, book = asyncio.run(_result(existing(store), name, seconds))
+    if as_json:
+        document = {**run_json(info), "output": output}
+        if failure is not None:
+            document["failure"] = failure_json(failure)
+        print_json(document)
+    elif info.status == "completed":
+        print_json(output)
+    if info.status == "running":
+        stalled = f"; it cannot go on: {info.stalled}" if info.stalled else ""
+        hint = "" if seconds else "; --wait waits for its end"
+        click.echo(f"perdure: {name} has not ended{stalled}{hint}", err=True)
+        click.get_current_context().exit(TIMED_OUT)
+    if failure is not None:
+        from perdure.cli.failed import failed_run
+
+        click.echo(failed_run(str(name), info.status, failure, book), err=True)
+        click.get_current_context().exit(RUN_FAILED)
+
+
+async def _result(
+    store: str, name: RunName, seconds: float | None
+) -> tuple[RunInfo, Any, Failure | None, NodeBook]:
+    from perdure.cli.nodes import NodeBook
+    from perdure.client.client import Client
+    from perdure.model.errors import Failure
+
+    book = NodeBook()
+    async with Client(store) as client:
+        run = client.get(*name)
+        info = await run.describe()
+        if info.status == "running" and seconds != 0:
+            waiting = asyncio.ensure_future(run.result())
+            await asyncio.wait({waiting}, timeout=seconds)
+            waiting.cancel()
+            await asyncio.wait({waiting})
+            info = await run.describe()
+        if info.status == "running":
+            return info, None, None, book
+        try:
+            return info, await run.result(), None, book
+        except Failure as failure:
+            async for record in run.history():
+                book.take(record)
+            return info, None, failure, book

@@ -1,0 +1,182 @@
+"""`perdure run`: start or join a run of a document, work on it here, and wait for its end."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import signal
+import sys
+import threading
+from typing import TYPE_CHECKING
+
+import click
+
+from perdure.cli.app import check_steps, find_apps, load_apps
+from perdure.cli.exits import (
+    INTERRUPTED,
+    RUN_FAILED,
+    TERMINATED,
+    TIMED_OUT,
+)
+from perdure.cli.inputs import read_config, read_value
+from perdure.cli.options import DEFAULT_STORE, DurationType, json_option, store_option
+from perdure.cli.output import failure_json, has_rich, print_json, run_json
+
+if TYPE_CHECKING:
+    from perdure.cli.nodes import NodeBook
+    from perdure.cli.progress import Screen
+    from perdure.cli.work import Ending, Job
+    from perdure.graph.definition import Graph
+
+
+@click.command()
+@click.argument("file", metavar="FILE")
+@click.option("--input", "-i", "input_", metavar="JSON", help="JSON text, @file or - (stdin).")
+@click.option("--id", "run_id", help="The run's id; joins the run if there is one. Default: new.")
+@click.option("--app", "apps", multiple=True, metavar="APP",
+              help="Where the steps are: file.py, module or module:attr.")  # fmt: skip
+@click.option("--timeout", type=DurationType(), help="Wait no longer than this; the run stays.")
+@click.option("--start-node", metavar="NODE", help="Begin at this node.")
+@click.option("--config", metavar="JSON", help="What templates read as config.")
+@click.option("--allow-host", "hosts", multiple=True, metavar="HOST",
+              help="HTTP nodes may call these hosts only; may be given again.")  # fmt: skip
+@store_option
+@json_option
+def run(
+    file: str,
+    input_: str | None,
+    run_id: str | None,
+    apps: tuple[str, ...],
+    timeout: float | None,
+    start_node: str | None,
+    config: str | None,
+    hosts: tuple[str, ...],
+    store: str,
+    as_json: bool,
+) -> None:
+    """Run the workflow in FILE: start it or join it, work on it here, and wait.
+
+    Kill it at any moment and give the same command with the same --id again: it goes on after
+    the last step that was recorded. The output is printed as JSON, progress on stderr.
+    """
+    from perdure.cli.work import Job
+    from perdure.graph.definition import Graph
+
+    graph = Graph.read(file)
+    found = find_apps(apps)
+    steps = load_apps(found)
+    check_steps(graph, steps, found, file)
+    job = Job(
+        graph,
+        list(steps.steps.values()),
+        _new_id() if run_id is None else run_id,
+        store,
+        read_value(input_, "--input"),
+        input_ is not None,
+        read_config(config),
+        start_node,
+        timeout,
+        hosts,
+        file,
+    )
+    command = _resume_command(job, apps)
+    book, ending = _shown(job, command, generated=run_id is None)
+    _leave(_report(job, ending, book, command, as_json))
+
+
+def _new_id() -> str:
+    from perdure.engine.clock import SystemClock
+    from perdure.engine.ids import Ids
+
+    return Ids(SystemClock().now).text()
+
+
+def _resume_command(job: Job, apps: tuple[str, ...]) -> str:
+    """The command that goes on with this run. Input, config and start node are recorded."""
+    words = ["perdure", "run", job.document, "--id", job.id]
+    for app in apps:
+        words += ["--app", app]
+    for host in job.hosts:
+        words += ["--allow-host", host]
+    context = click.get_current_context()
+    if context.get_parameter_source("store") is click.core.ParameterSource.COMMANDLINE:
+        words += ["--store", job.store]
+    return shlex.join(words)
+
+
+def _shown(job: Job, command: str, *, generated: bool) -> tuple[NodeBook, Ending]:
+    import asyncio
+
+    from perdure.cli.nodes import NodeBook
+    from perdure.cli.progress import Progress
+    from perdure.cli.work import work
+
+    book = NodeBook()
+    with _screen(book, job.graph) as screen:
+        if generated:
+            screen.note(f"if this process dies, go on with: {command}")
+        progress = Progress(job.graph.name, job.id, book, screen)
+        return book, asyncio.run(work(job, progress))
+
+
+def _screen(book: NodeBook, graph: Graph) -> Screen:
+    nodes = {node.id: node.type for node in graph.plan.nodes.values()}
+    if sys.stderr.isatty() and has_rich():
+        from perdure.cli.picture import Picture
+
+        return Picture(book, nodes)
+    from perdure.cli.lines import Lines
+
+    return Lines(min(max(map(len, nodes)), 30))
+
+
+def _report(job: Job, ending: Ending, book: NodeBook, command: str, as_json: bool) -> int:
+    """Print the outcome; the exit code."""
+    name = f"{job.graph.name}/{job.id}"
+    if as_json:
+        document = {**run_json(ending.info), "output": ending.output}
+        if ending.failure is not None:
+            document["failure"] = failure_json(ending.failure)
+        print_json(document)
+    elif ending.why == "ended" and ending.failure is None:
+        print_json(ending.output)
+    if ending.why == "ended":
+        if ending.failure is None:
+            return 0
+        click.echo(_failed(name, ending, book, job), err=True)
+        return RUN_FAILED
+    if ending.why == "timeout":
+        click.echo(f"perdure: {name} has not ended within {job.seconds:g} s", err=True)
+    click.echo(f"The run stays as it is. To go on:\n  {command}", err=True)
+    if ending.why == "timeout":
+        return TIMED_OUT
+    return TERMINATED if ending.signal == signal.SIGTERM else INTERRUPTED
+
+
+def _failed(name: str, ending: Ending, book: NodeBook, job: Job) -> str:
+    from perdure.cli.failed import failed_run
+
+    assert ending.failure is not None
+    lines = failed_run(name, ending.info.status, ending.failure, book)
+    option = "" if _is_default(job.store) else f" --store {shlex.quote(job.store)}"
+    return (
+        f"{lines}\nWhat happened, step by step: perdure show {shlex.quote(name)} --history{option}"
+        "\nWhen the cause is mended, run it again under another --id."
+    )
+
+
+def _is_default(store: str) -> bool:
+    return store == (os.environ.get("PERDURE_STORE") or DEFAULT_STORE)
+
+
+def _leave(code: int) -> None:
+    """End with this code, also when the thread of a step does not end: its attempt is not
+    recorded, and whoever goes on makes it again."""
+    for thread in threading.enumerate():
+        if thread.name.startswith("perdure-step"):
+            thread.join(0.2)
+            if thread.is_alive():
+                sys.stdout.flush()
+                sys.stderr.flush()
+                os._exit(code)
+    click.get_current_context().exit(code)

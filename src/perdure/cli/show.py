@@ -1,0 +1,124 @@
+"""`perdure show`: one run, its nodes, and on demand everything that was recorded of it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, Final
+
+import click
+
+from perdure.cli.nodes import NodeBook, NodeView, reason
+from perdure.cli.options import RunName, RunNameType, existing, json_option, store_option
+from perdure.cli.output import clock, instant, moment, print_json, run_json, shortened, table, took
+
+if TYPE_CHECKING:
+    from perdure.client.run import RunInfo
+
+
+@click.command()
+@click.argument("name", type=RunNameType(), metavar="WORKFLOW/ID")
+@click.option("--history", is_flag=True, help="Also show every record, oldest first.")
+@store_option
+@json_option
+def show(name: RunName, history: bool, store: str, as_json: bool) -> None:
+    """Show the run WORKFLOW/ID: its status, its nodes, what each gave."""
+    info, records = asyncio.run(_load(existing(store), name))
+    book = NodeBook()
+    for record in records:
+        book.take(record)
+    if as_json:
+        document = {**run_json(info), "nodes": [_node_json(view) for view in book.nodes.values()]}
+        if history:
+            document["history"] = [{**r, "time": instant(r["time"])} for r in records]
+        print_json(document)
+        return
+    _print_run(info)
+    if book.nodes:
+        click.echo()
+        head = ("NODE", "STATUS", "ATTEMPT", "TOOK", "OUTPUT")
+        table(head, [_node_row(view, info) for view in book.nodes.values()])
+    if history:
+        click.echo()
+        _print_history(records)
+
+
+async def _load(store: str, name: RunName) -> tuple[RunInfo, list[Mapping[str, Any]]]:
+    from perdure.client.client import Client
+
+    async with Client(store) as client:
+        run = client.get(*name)
+        return await run.describe(), [record async for record in run.history()]
+
+
+def _node_json(view: NodeView) -> dict[str, Any]:
+    return {
+        "node": view.node,
+        "status": view.status,
+        "attempt": view.attempt,
+        "restarts": view.lost,
+        "started": None if view.since is None else instant(view.since),
+        "ended": None if view.ended is None else instant(view.ended),
+        "output": view.output,
+        "failure": view.failure,
+        "branches": view.branches,
+    }
+
+
+def _print_run(info: RunInfo) -> None:
+    end = info.finished or datetime.now(UTC)
+    length = took((end - info.created).total_seconds())
+    lines = [
+        ("run", f"{info.workflow}/{info.id}"),
+        ("status", f"running for {length}" if info.status == "running" else info.status),
+        ("version", info.version),
+        ("started", moment(info.created)),
+    ]
+    if info.finished is not None:
+        lines.append(("ended", f"{moment(info.finished)} (took {length})"))
+    if info.stalled is not None:
+        lines.append(("stalled", info.stalled))
+    if info.failure is not None:
+        lines.append(("failure", reason(info.failure.kind, str(info.failure))))
+    if info.metadata:
+        lines.append(("metadata", ", ".join(f"{k}={v}" for k, v in info.metadata.items())))
+    for title, text in lines:
+        click.echo(f"{title.ljust(8)}  {text}")
+
+
+def _node_row(view: NodeView, info: RunInfo) -> Sequence[str]:
+    attempt = str(view.attempt) if view.attempt else "-"
+    if view.lost:
+        attempt += f" (begun again {view.lost}×)"
+    return view.node, view.status, attempt, _took(view, info), _outcome(view)
+
+
+def _took(view: NodeView, info: RunInfo) -> str:
+    if view.since is None:
+        return "-"
+    if view.ended is not None:
+        return took((view.ended - view.since).total_seconds())
+    wait = (view.since - datetime.now(UTC)).total_seconds()
+    return f"due in {took(wait)}" if wait > 0 else f"{took(-wait)} so far"
+
+
+def _outcome(view: NodeView) -> str:
+    if view.branches is not None:
+        return f"chose {', '.join(view.branches) or 'nothing'}"
+    if view.failure is not None and view.status != "completed":
+        return shortened(reason(str(view.failure["kind"]), str(view.failure["message"])))
+    return shortened(view.output) if view.status == "completed" else ""
+
+
+#: What the columns of the history already say.
+_SAID: Final = frozenset({"seq", "time", "writer", "do", "node", "task"})
+
+
+def _print_history(records: Sequence[Mapping[str, Any]]) -> None:
+    rows = []
+    for record in records:
+        rest = {key: value for key, value in record.items() if key not in _SAID}
+        text = " ".join(f"{key}={shortened(value, 60)}" for key, value in rest.items())
+        rows.append((clock(record["time"]), record["do"], record.get("node", ""), text))
+    table(("TIME", "RECORD", "NODE", "WHAT"), rows)

@@ -1,0 +1,89 @@
+"""`perdure start`: write a run into the store; whoever works on that workflow goes on with it."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from perdure.cli.exits import usage
+from perdure.cli.inputs import read_config, read_value
+from perdure.cli.options import json_option, store_option
+from perdure.cli.output import print_json
+
+if TYPE_CHECKING:
+    from perdure.graph.definition import Graph
+
+
+@click.command()
+@click.argument("workflow", metavar="FILE|NAME")
+@click.option("--input", "-i", "input_", metavar="JSON", help="JSON text, @file or - (stdin).")
+@click.option("--id", "run_id", help="The run's id; if there is one it is left as it is.")
+@click.option("--start-node", metavar="NODE", help="Begin at this node.")
+@click.option("--config", metavar="JSON", help="What templates read as config.")
+@store_option
+@json_option
+def start(
+    workflow: str,
+    input_: str | None,
+    run_id: str | None,
+    start_node: str | None,
+    config: str | None,
+    store: str,
+    as_json: bool,
+) -> None:
+    """Start a run of the workflow in FILE, or of a NAME the store knows, without working on it.
+
+    It is durable when this returns. A worker takes it: `perdure run FILE --id ID` is one.
+    """
+    from perdure.client.urls import sqlite_file, store_of
+
+    store_of(store)
+    if sqlite_file(store) is None:
+        raise usage(f"the store {store} lives and dies with one process: use a sqlite:/// file")
+    definition = _definition(workflow)
+    options = {"id": run_id, "start_node": start_node, "config": read_config(config)}
+    told = asyncio.run(_start(store, definition, read_value(input_, "--input"), options))
+    if as_json:
+        print_json(told)
+        return
+    click.echo(f"{told['workflow']}/{told['id']}")
+    said = "started" if told["created"] else "is there already, and left as it is"
+    click.echo(f"{said} ({told['status']}, version {told['version']})", err=True)
+
+
+def _definition(workflow: str) -> Graph | str:
+    from perdure.graph.definition import Graph
+    from perdure.model.errors import InvalidName
+    from perdure.model.names import check_name
+
+    if not Path(workflow).exists():
+        try:
+            return check_name(workflow)
+        except InvalidName:
+            pass  # then it was meant as a file: that error is the useful one
+    return Graph.read(workflow)
+
+
+async def _start(
+    store: str, definition: Graph | str, input: Any, options: dict[str, Any]
+) -> dict[str, Any]:
+    from perdure.client.client import Client
+    from perdure.model.errors import AlreadyStarted
+
+    async with Client(store) as client:
+        created = True
+        try:
+            run = await client.start(definition, input, **options)
+        except AlreadyStarted as error:
+            run, created = error.run, False
+        info = await run.describe()
+        return {
+            "workflow": run.workflow,
+            "id": run.id,
+            "version": info.version,
+            "status": info.status,
+            "created": created,
+        }

@@ -1,0 +1,198 @@
+"""Work: start or join one run in this process, and wait for its end, a signal or a time limit.
+
+Stopping is gentle: nothing new is started, attempts under way get a moment to end and are
+recorded, and the run stays as it is for whoever goes on with it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Final, Literal
+
+import msgspec
+
+from perdure.cli.exits import RUN_FAILED, Trouble
+from perdure.cli.logs import log_to
+from perdure.cli.progress import Progress, Screen
+from perdure.client.engine import Engine
+from perdure.client.run import Run, RunInfo, info_of
+from perdure.engine.handlers.http_options import HttpOptions
+from perdure.engine.secrets import Secrets
+from perdure.graph.definition import Graph
+from perdure.model.errors import AlreadyStarted, Failure
+from perdure.model.status import TERMINAL
+
+if TYPE_CHECKING:
+    from perdure.flow.step import Step
+
+#: Seconds that running attempts get to end when the command is told to stop.
+GRACE: Final = 5
+#: Seconds between looks at a run that another process works on.
+LOOK: Final = 0.5
+
+
+class Job(msgspec.Struct):
+    """What to run, and how. `seconds`: how long to wait, None = until the end."""
+
+    graph: Graph
+    steps: list[Step[..., Any]]
+    id: str
+    store: str
+    input: Any = None
+    input_given: bool = False
+    config: Mapping[str, Any] | None = None
+    start_node: str | None = None
+    seconds: float | None = None
+    hosts: tuple[str, ...] = ()
+    document: str = ""
+
+
+class Ending(msgspec.Struct):
+    """How it came out. `why`: the run ended, the time was over, or a signal stopped us."""
+
+    why: Literal["ended", "timeout", "stopped"]
+    info: RunInfo
+    output: Any = None
+    failure: Failure | None = None
+    signal: int = 0
+
+
+class Stop:
+    """Whether SIGINT or SIGTERM came. The second one ends the process at once."""
+
+    def __init__(self, screen: Screen) -> None:
+        self.signal = 0
+        self._screen = screen
+        self._came: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+
+    def __enter__(self) -> asyncio.Future[None]:
+        for number in (signal.SIGINT, signal.SIGTERM):
+            asyncio.get_running_loop().add_signal_handler(number, self._stop, number)
+        return self._came
+
+    def _stop(self, number: int) -> None:
+        self.signal = number
+        self._screen.note(
+            f"stopping: steps under way have {GRACE} s to end (again to stop at once)"
+        )
+        self._release()
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+        if not self._came.done():
+            self._came.set_result(None)
+
+    def _release(self) -> None:
+        for number in (signal.SIGINT, signal.SIGTERM):
+            asyncio.get_running_loop().remove_signal_handler(number)
+
+    def __exit__(self, *exc: object) -> None:
+        if not self.signal:
+            self._release()
+
+
+async def work(job: Job, progress: Progress) -> Ending:
+    """Start or join, work, wait. Raises what starting raises, and Trouble for a run that cannot
+    go on."""
+    screen = progress.screen
+    secrets = Secrets.from_environment()
+    http = HttpOptions(allow_hosts=job.hosts or None)
+    engine = Engine(
+        job.store, [job.graph, *job.steps], secrets=secrets, http=http, grace=GRACE, name="cli"
+    )
+    engine.observe(progress)
+    stop = Stop(screen)
+    with stop as stopped, log_to(screen, secrets.redact):
+        async with engine:
+            run = await _start(engine, job, progress)
+            why = await _wait(run, progress, stopped, job.seconds)
+            return await _ending(run, progress, why, stop.signal)
+
+
+async def _start(engine: Engine, job: Job, progress: Progress) -> Run[Any]:
+    try:
+        return await engine.start(
+            job.graph, job.input, id=job.id, config=job.config, start_node=job.start_node
+        )
+    except AlreadyStarted as error:
+        run: Run[Any] = error.run
+    row = await run._row()
+    if row.status in TERMINAL:
+        progress.screen.note(f"{run} has already {_PAST[row.status]}: this is its recorded outcome")
+    elif not progress.here:
+        progress.screen.note(f"{run} is there already; waiting for whoever works on it")
+    if row.hash != job.graph.hash:
+        progress.screen.note(
+            f"{run} was started with version {row.version} of the document and keeps it; "
+            f"{job.document} is version {job.graph.version} now"
+        )
+    if job.input_given and await _first_input(run) != job.input:
+        progress.screen.note(f"{run} was started with another input and keeps that one")
+    return run
+
+
+_PAST: Final = {"completed": "completed", "failed": "failed", "canceled": "been canceled"}
+
+
+async def _first_input(run: Run[Any]) -> Any:
+    async for record in run.history():
+        return record.get("input")
+    return None
+
+
+async def _wait(
+    run: Run[Any], progress: Progress, stopped: asyncio.Future[None], seconds: float | None
+) -> Literal["ended", "timeout", "stopped"]:
+    ended = asyncio.ensure_future(_end(run))
+    watched = asyncio.ensure_future(_watch(run, progress))
+    try:
+        await asyncio.wait(
+            {ended, watched, stopped}, timeout=seconds, return_when=asyncio.FIRST_COMPLETED
+        )
+        if ended.done():
+            ended.result()
+            return "ended"
+        if watched.done():
+            watched.result()
+        return "stopped" if stopped.done() else "timeout"
+    finally:
+        ended.cancel()
+        watched.cancel()
+        await asyncio.wait({ended, watched})
+
+
+async def _end(run: Run[Any]) -> None:
+    try:
+        await run.result()
+    except Failure:
+        return  # an outcome too; it is read when everything is over
+
+
+async def _watch(run: Run[Any], progress: Progress) -> None:
+    """Raise Trouble when the run stalls; meanwhile follow it where another process records."""
+    while True:
+        row = await run._row()
+        if row.stalled is not None:
+            raise Trouble(
+                f"{run} cannot go on: {row.stalled}\n"
+                "Mend that and give the same command again: the run keeps what it has recorded.",
+                RUN_FAILED,
+                "stalled",
+            )
+        if row.status not in TERMINAL and not progress.here:
+            progress.follow([record async for record in run.history()])
+        await asyncio.sleep(LOOK)
+
+
+async def _ending(
+    run: Run[Any], progress: Progress, why: Literal["ended", "timeout", "stopped"], number: int
+) -> Ending:
+    if not progress.here:
+        progress.complete([record async for record in run.history()])
+    info = info_of(await run._row())
+    if why != "ended":
+        return Ending(why, info, signal=number)
+    try:
+        return Ending(why, info, await run.result())
+    except Failure as failure:
+        return Ending(why, info, failure=failure)
