@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from perdure.expr.budget import VARIABLES, Env
-from perdure.expr.compare import has_key
+from perdure.expr.compare import has_key, present
 from perdure.expr.errors import Fault
 from perdure.expr.values import (
     INT_MAX,
@@ -67,7 +67,7 @@ def ask(value: Mapping[Any, Any], key: Any, shown: str) -> Any:
 
 def item(value: Any, key: Any) -> Any:
     """`value[key]` of a list, a map or an optional of one."""
-    if type(value) is list:
+    if type(value) is list or type(value) is tuple:
         if type(key) is float and key.is_integer():
             key = int(key)
         if type(key) is not int and type(key) is not Uint:
@@ -93,7 +93,7 @@ def select_optional(value: Any, key: str) -> Maybe:
             return NONE
         value = value.value
     if isinstance(value, Mapping):
-        return Maybe(present=True, value=select(value, key)) if key in value else NONE
+        return _some(select(value, key), key) if present(value, key) else NONE
     raise Fault(f"no such overload: `.?{key}` of a value of type {kind_of(value)}")
 
 
@@ -106,16 +106,20 @@ def item_optional(value: Any, key: Any) -> Maybe:
     if type(value) is list:
         if type(key) is not int and type(key) is not Uint:
             raise Fault(f"no such overload: a list is indexed by int, not {kind_of(key)}")
-        return Maybe(present=True, value=value[key]) if 0 <= key < len(value) else NONE
+        return _some(value[key], f"item {key}") if 0 <= key < len(value) else NONE
     if isinstance(value, Mapping):
-        return Maybe(present=True, value=item(value, key)) if has_key(value, key) else NONE
+        return _some(item(value, key), f"item {key}") if has_key(value, key) else NONE
     raise Fault(f"no such overload: a value of type {kind_of(value)} has no items")
+
+
+def _some(value: Any, name: str) -> Maybe:
+    return Maybe(present=True, value=adopt(value, name))
 
 
 def has_field(value: Any, key: str) -> bool:
     """`has(value.key)`."""
     if isinstance(value, Mapping):
-        return key in value
+        return present(value, key)
     if type(value) is Maybe:
         return bool(select_optional(value, key).present)
     raise Fault(f"no such field: `{key}` of a value of type {kind_of(value)}")
@@ -220,7 +224,7 @@ def _walk(
     for prefix in _prefixes(container):
         for count in range(len(names), 0, -1):
             name = prefix + names[count - 1]
-            if name in variables:
+            if present(variables, name):
                 return _follow(ask(variables, name, name), name, steps[count - 1 :])
     for count in range(len(names), 0, -1):
         if names[count - 1] in TYPE_NAMES:

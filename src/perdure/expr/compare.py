@@ -97,11 +97,19 @@ def _in_list(env: Env, item: Any, container: list[Any]) -> bool:
     return any(equals(env, item, other) for other in container)
 
 
+def present(container: Mapping[Any, Any], key: Any) -> bool:
+    """`key in container`, of a lazy mapping too that raises any LookupError for a miss."""
+    try:
+        return key in container
+    except LookupError:
+        return False
+
+
 def has_key(container: Mapping[Any, Any], key: Any) -> bool:
     """Whether a map has a key; a double that is a whole number finds the integer."""
     kind = type(key)
     if kind is str:
-        return key in container
+        return present(container, key)
     if kind is float:
         return key.is_integer() and has_key(container, int(key))
     if kind not in {int, Uint, bool}:

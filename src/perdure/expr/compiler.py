@@ -8,6 +8,7 @@ function nobody has is refused here, unless the caller asked for CEL's behaviour
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any
 
 from perdure.expr import access, macros, operators
@@ -143,9 +144,14 @@ class Compiler:
         before = self.reads.guards
         truth = node.op == "&&"
         facts = [proven(item, truth) for item in node.items]
+        proofs = Counter(id for each in facts for id in each)
+        together = before | proofs.keys()
         runs: list[Eval] = []
-        for i, item in enumerate(node.items):
-            self.reads.guards = before.union(*facts[:i], *facts[i + 1 :]) if any(facts) else before
+        for item, own in zip(node.items, facts, strict=True):
+            # What an item proves does not protect the item itself.
+            self.reads.guards = together - {
+                id for id in own if proofs[id] == 1 and id not in before
+            }
             runs.append(self.compile(item))
         self.reads.guards = before
         return operators.logic(node.op, runs, node.at)
@@ -227,6 +233,8 @@ class Compiler:
         if function is None:
             if self.check:
                 raise error_at(unknown(node.name, method=table is METHODS), self.text, node.at)
+            for arg in args:
+                self.compile(arg)
             return _missing(unknown(node.name, method=table is METHODS), node.at)
         if name in LAZY and table is METHODS and len(args) == 2:
             return either(name, self.compile(args[0]), self.compile(args[1]), node.at)

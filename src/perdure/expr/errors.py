@@ -2,7 +2,8 @@
 
 `ExprError` is the only exception callers of this package see (`TemplateErrors` gathers several).
 `Fault` and `Exhausted` travel inside an evaluation: CEL's `&&` and `||` may absorb a fault, and
-must never absorb an exhausted budget. No message repeats a value read from the variables.
+must never absorb an exhausted budget. No message repeats a value read from the variables, but for
+a key that was looked up.
 """
 
 from __future__ import annotations

@@ -50,11 +50,11 @@ def adopted(items: list[Any], name: str) -> list[Any]:
     """The items, looked at once; the same list unless one of them had to change."""
     kinds = set(map(type, items))
     if not kinds <= _CHECKED:
-        return [adopt(item, name) for item in items]
+        return [adopt(item, f"an item that {name}() reads") for item in items]
     if int in kinds:
         for item in items:
             if type(item) is int and not INT_MIN <= item <= INT_MAX:
-                adopt(item, f"an item of {name}")
+                adopt(item, f"an item that {name}() reads")
     return items
 
 

@@ -92,12 +92,16 @@ class Parser:
         if self.depth > MAX_NESTING:
             self.fail(f"nested deeper than {MAX_NESTING} levels", self.tokens[self.i][2])
         node = self.binary(1)
-        kind, _, at = self.tokens[self.i]
-        if kind == "?":
+        # `a ? b : c ? d : e` is a long way of saying else-if: read without going deeper.
+        choices: list[tuple[int, Node, Node]] = []
+        while self.tokens[self.i][0] == "?":
+            at = self.tokens[self.i][2]
             self.i += 1
-            then = self.binary(1)
+            choices.append((at, node, self.binary(1)))
             self.expect(":")
-            node = Ternary(at, node, then, self.ternary())
+            node = self.binary(1)
+        for at, condition, then in reversed(choices):
+            node = Ternary(at, condition, then, node)
         self.depth -= 1
         return node
 

@@ -9,7 +9,7 @@ from perdure.expr.access import Eval
 from perdure.expr.budget import DEFAULT, Budget
 from perdure.expr.compiler import Compiler
 from perdure.expr.errors import Exhausted, ExprError, Fault, error_at
-from perdure.expr.lex import tokenize
+from perdure.expr.lex import Token, tokenize
 from perdure.expr.parse import Parser
 from perdure.expr.references import References
 
@@ -60,20 +60,20 @@ def compile_expression(text: str, *, container: str = "", check: bool = False) -
     functions that do not exist and patterns that cannot work now, instead of when they are
     called. Raises ExprError with line and column.
     """
-    program, _ = compile_at(text, 0, container=container, check=check)
-    return program
+    tokens, _ = tokenize(text)
+    return compile_tokens(text, tokens, container=container, check=check)
 
 
-def compile_at(
-    text: str, start: int, *, template: bool = False, container: str = "", check: bool = True
-) -> tuple[Program, int]:
-    """Compile the expression that starts at an offset; returns it and the offset after it."""
+def compile_tokens(
+    text: str, tokens: list[Token], *, container: str = "", check: bool = True
+) -> Program:
+    """Compile the expression these tokens of `text` make up."""
+    start = tokens[0][2]
     try:
-        tokens, end = tokenize(text, start, template=template)
         tree = Parser(text, tokens).parse()
         compiler = Compiler(text, container, check)
         run = compiler.compile(tree)
     except RecursionError:
         raise error_at("the expression is nested too deeply", text, start) from None
     refs = compiler.reads.references(text)
-    return Program(text, tokens[0][2], run, compiler.slots, refs), end
+    return Program(text, start, run, compiler.slots, refs)

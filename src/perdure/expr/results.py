@@ -54,7 +54,8 @@ class _Walk:
         return _leaf(value)
 
     def spend(self, count: int) -> None:
-        self.room -= count + 1
+        # A container costs more time than what it holds.
+        self.room -= count + 8
         if self.room < 0:
             raise Fault("the result is larger than the budget of output size allows")
 

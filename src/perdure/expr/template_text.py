@@ -10,8 +10,9 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from perdure.expr.budget import DEFAULT, Budget
-from perdure.expr.errors import Fault, error_at
-from perdure.expr.program import Program, compile_at
+from perdure.expr.errors import ExprError, Fault, error_at
+from perdure.expr.lex import tokenize
+from perdure.expr.program import Program, compile_tokens
 from perdure.expr.references import References, merge
 from perdure.expr.results import plain, text, truth
 
@@ -72,15 +73,15 @@ def _convert(
     raise error from None
 
 
-def compile_text(source: str) -> TemplateText:
-    """Compile a template string; raises ExprError with line and column within it."""
+def compile_text(source: str, problems: list[ExprError] | None = None) -> TemplateText:
+    """Compile a template string; raises ExprError with line and column within it.
+
+    With a list of `problems` nothing is raised: every problem is added to the list.
+    """
     pieces: list[str | Program] = []
     plain_text: list[str] = []
     at = 0
-    while True:
-        brace = source.find("{{", at)
-        if brace < 0:
-            break
+    while (brace := source.find("{{", at)) >= 0:
         plain_text.append(source[at:brace])
         if source.startswith("{{{{", brace):
             plain_text.append("{{")
@@ -89,8 +90,14 @@ def compile_text(source: str) -> TemplateText:
         if any(plain_text):
             pieces.append("".join(plain_text))
         plain_text = []
-        program, at = compile_at(source, brace + 2, template=True)
-        pieces.append(program)
+        at = len(source)
+        try:
+            tokens, at = tokenize(source, brace + 2, template=True)
+            pieces.append(compile_tokens(source, tokens))
+        except ExprError as error:
+            if problems is None:
+                raise
+            problems.append(error)
     plain_text.append(source[at:])
     if any(plain_text):
         pieces.append("".join(plain_text))

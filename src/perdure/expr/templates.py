@@ -98,11 +98,11 @@ class _Compiler:
     def string(self, value: str, pointer: str) -> tuple[Any, Render | None]:
         if "{{" not in value:
             return value, None
-        try:
-            compiled = compile_text(value)
-            secret = _reads_secrets(compiled)
-        except ExprError as error:
-            self.problems.append((pointer, error.placed(pointer)))
+        found: list[ExprError] = []
+        compiled = compile_text(value, found)
+        secret = _reads_secrets(compiled, found)
+        if found:
+            self.problems += [(pointer, error.placed(pointer)) for error in found]
             return value, None
         if not compiled.programs:
             return compiled.literal(), None
@@ -136,11 +136,11 @@ def _string_render(compiled: TemplateText, pointer: str) -> Render:
     return build
 
 
-def _reads_secrets(compiled: TemplateText) -> bool:
+def _reads_secrets(compiled: TemplateText, problems: list[ExprError]) -> bool:
     if "secrets" not in compiled.refs.roots:
         return False
     others = compiled.refs.roots - {"secrets"}
-    if not others:
+    if not others or problems:
         return True
     error = error_at(
         f"a string that reads secrets may read nothing else, and this one reads"
@@ -149,7 +149,8 @@ def _reads_secrets(compiled: TemplateText) -> bool:
         0,
     )
     error.line, error.column = compiled.refs.root_positions["secrets"]
-    raise error
+    problems.append(error)
+    return True
 
 
 def compile_template(value: Any) -> Template:

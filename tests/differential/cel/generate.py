@@ -79,8 +79,10 @@ class Grower:
         if depth <= 0 or roll < 0.2:
             return self.leaf(kind)
         if roll < 0.27:
-            return f"({self.grow('bool', depth - 1)} ? {self.grow(kind, depth - 1)} : "\
+            return (
+                f"({self.grow('bool', depth - 1)} ? {self.grow(kind, depth - 1)} : "
                 f"{self.grow(kind, depth - 1)})"
+            )
         if roll < 0.31:
             return self.bind(kind, depth)
         if roll < 0.36 and kind in {"int", "string", "double", "bool", "list"}:
@@ -142,10 +144,13 @@ class Grower:
             text = self.grow("string", depth)
             return f"{text}.{pick(('indexOf', 'lastIndexOf'))}({self.grow('string', depth)})"
         name = pick(("math.abs", "math.sign", "math.bitNot"))
-        return pick((f"{name}({self.grow('int', depth)})",
-                     f"math.{pick(('greatest', 'least'))}({self.grow('int', depth)}, i, 3)",
-                     f"math.{pick(('bitAnd', 'bitOr', 'bitXor'))}({self.grow('int', depth)}, 6)",
-                     f"math.bitShift{pick(('Left', 'Right'))}({self.grow('int', depth)}, 3)"))  # fmt: skip
+        value = self.grow("int", depth)
+        return pick((
+            f"{name}({value})",
+            f"math.{pick(('greatest', 'least'))}({value}, i, 3)",
+            f"math.{pick(('bitAnd', 'bitOr', 'bitXor'))}({value}, 6)",
+            f"math.bitShift{pick(('Left', 'Right'))}({value}, 3)",
+        ))  # fmt: skip
 
     def of_uint(self, depth: int) -> str:
         if self.random.random() < 0.3:
@@ -180,7 +185,8 @@ class Grower:
             f"{text}.split({pick(STRINGS)}).join('|')",
             f"strings.quote({text})",
             f"base64.encode({self.grow('bytes', depth)})",
-            f"'%d:%s'.format([{self.grow('int', depth)}, {text}])",
+            # Literals only: the binding lets bytes that are no UTF-8 through %s.
+            f"'%d:%s'.format([{self.grow('int', depth)}, {pick(STRINGS)}])",
             f"'%.2f'.format([{self.grow('double', depth)}])",
         ))  # fmt: skip
 

@@ -23,7 +23,7 @@ def told(value: Any) -> Any:
     if isinstance(value, int):
         return {"int": str(int(value))}
     if isinstance(value, float):
-        return {"double": "nan" if value != value else repr(value)}  # noqa: PLR0124
+        return {"double": "nan" if value != value else repr(value)}
     if isinstance(value, bytes | bytearray):
         return {"bytes": bytes(value).hex()}
     if isinstance(value, datetime.datetime):

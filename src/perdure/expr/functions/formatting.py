@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from perdure.expr.budget import Env, take_size
+from perdure.expr.budget import Env, take_size, take_steps
 from perdure.expr.errors import Fault
 from perdure.expr.functions.conversions import to_string
 from perdure.expr.functions.function import of
@@ -76,7 +76,7 @@ def _special(value: float) -> str:
 
 def display(env: Env, value: Any) -> str:
     """What %s shows: string() where there is one, lists and maps in brackets."""
-    take_size(env, 1)
+    take_steps(env, 1)
     if type(value) is float and (special := _special(value)):
         return special
     if value is None:
