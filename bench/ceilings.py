@@ -1,7 +1,7 @@
 """What SQLite allows: bare loops that write journal rows, and the store beside them.
 
-A loop inserts the rows an engine would (same table, same sizes, runs of ten rows with keys in order of
-birth) and decides nothing. `python -m bench.ceilings` prints the store's commits as ratios.
+A loop inserts the rows an engine would (same table, same sizes, runs of ten rows, keys in order
+of birth) and decides nothing. `python -m bench.ceilings` prints the store's commits as ratios.
 """
 
 from __future__ import annotations

@@ -15,6 +15,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from queue import SimpleQueue
 from time import perf_counter
@@ -35,7 +36,7 @@ _ROW: Final = 0.00001
 #: that was slow.
 _MEMORY: Final = 8
 _RETREAT: Final = 1.0
-#: Pages of the log, as estimated, after which it is copied into the database.
+#: Pages of the log, as estimated from rows, after which it is copied into the database.
 _CHECKPOINT_PAGES: Final = 2000
 
 
@@ -48,13 +49,14 @@ class Writer:
         self._timeout = timeout
         self._inline = inline
         self._loop = asyncio.get_running_loop()
-        self._queue: SimpleQueue[tuple[Work[Any], Done[Any] | None] | None] = SimpleQueue()
+        self._queue: SimpleQueue[tuple[Work[Any], Done[Any]] | None] = SimpleQueue()
         self._gate = threading.Lock()
         #: Pieces of work handed to the thread and not yet answered; only the loop counts.
         self._under_way = 0
         self._commit_time = 0.0
         self._away_until = 0.0
-        self._pages = 0
+        self._rows = 0
+        self._pages_a_row = 1.0
         self._closed = False
         self._thread = threading.Thread(target=self._serve, name="perdure-writer", daemon=True)
         self._thread.start()
@@ -124,30 +126,34 @@ class Writer:
             raise
         self._gate.release()
         self._learn(perf_counter() - began - rows * _ROW)
-        self._count_pages(rows)
+        self._count(rows)
         done(answer)
 
     def _hand_over(self, work: Work[T], done: Done[T], rows: int) -> None:
         self._under_way += 1
         self._queue.put((work, done))
-        self._count_pages(rows)
+        self._count(rows)
 
     def _learn(self, seconds: float) -> None:
         self._commit_time += (max(seconds, 0.0) - self._commit_time) / _MEMORY
         if self._commit_time > INLINE_BUDGET:
             self._away_until = perf_counter() + _RETREAT
 
-    def _count_pages(self, rows: int) -> None:
-        self._pages += rows + 2
-        if self._pages >= _CHECKPOINT_PAGES:
-            self._pages = 0
-            self._under_way += 1
-            self._queue.put((_checkpoint, None))
+    def _count(self, rows: int) -> None:
+        self._rows += rows + 1
+        if self._rows * self._pages_a_row >= _CHECKPOINT_PAGES:
+            counted, self._rows = self._rows, 0
+            self._hand_over(_checkpoint, partial(self._checkpointed, counted), 0)
 
-    def _answer(self, done: Done[Any] | None, answer: Any) -> None:
+    def _checkpointed(self, rows: int, pages: int | Exception) -> None:
+        """Learn how many pages of log the rows really took. An error repeats at the next
+        commit, which has somebody to tell."""
+        if isinstance(pages, int):
+            self._pages_a_row = min(max(pages / rows, 0.1), 10.0)
+
+    def _answer(self, done: Done[Any], answer: Any) -> None:
         self._under_way -= 1
-        if done is not None:
-            done(answer)
+        done(answer)
 
     # ----------------------------------------------------------------------- on the writer thread
 
@@ -180,5 +186,7 @@ class Writer:
             self._db.execute("ROLLBACK")
 
 
-def _checkpoint(db: Connection) -> None:
-    db.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
+def _checkpoint(db: Connection) -> int:
+    """Copy the log into the database as far as readers allow; how many pages it has."""
+    _, pages, _ = db.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
+    return int(pages)
