@@ -75,7 +75,10 @@ def _order(
 
 def _place(pointer: str) -> list[tuple[int, str]]:
     """Sorts pointers as a reader goes through the document: item 2 before item 10."""
-    return [(int(p), "") if p.isdigit() else (-1, p) for p in pointer.split("/")]
+    parts = pointer.split("/")
+    # A key of an object may be any digits; an index of a list is short and plain.
+    indexed = [p.isascii() and p.isdigit() and len(p) < 8 for p in parts]
+    return [(int(p), "") if i else (-1, p) for p, i in zip(parts, indexed, strict=True)]
 
 
 def refuse(name: str, findings: Sequence[Finding]) -> GraphError:
