@@ -15,10 +15,9 @@ from perdure.model.errors import StoreError
 from perdure.model.failure import FailureRecord
 
 
-def finish_if_done(turn: Turn) -> None:
-    """Emit FinishRun when the run is over."""
-    run = turn.run
-    if run.active or run.status != "running":
+def finish(turn: Turn) -> None:
+    """Nothing is active: emit FinishRun, unless the run has ended already."""
+    if turn.run.status != "running":
         return
     failure = failed_nodes(turn) or blocked(turn)
     if failure is not None:
@@ -76,7 +75,7 @@ def output_of(turn: Turn) -> bytes:
     nodes = turn.run.nodes
     leaves = [
         node
-        for node in plan.shape.leaves()
+        for node in plan.leaves
         if (state := nodes.get(node)) is not None and state.status == "completed"
     ]
     turn.need(leaves)

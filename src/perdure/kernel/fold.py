@@ -20,7 +20,7 @@ from perdure.kernel.actions import (
     RetryTask,
     Transition,
 )
-from perdure.kernel.moves import NEW, IllegalMove, check_run, check_task
+from perdure.kernel.moves import NEW, TASK_MOVES, IllegalMove, check_run, check_task
 from perdure.kernel.run import NodeState, Run
 from perdure.model.failure import FailureRecord
 
@@ -40,7 +40,8 @@ def create_task(run: Run, action: CreateTask) -> None:
     node, status = action.node, action.status
     if node in run.nodes:
         raise IllegalMove(f"node {node} has a task already: it is {run.nodes[node].status}")
-    check_task(node, NEW, status)
+    if status not in TASK_MOVES[NEW]:
+        check_task(node, NEW, status)
     number = due = 0
     if status == "pending":
         run.active += 1
@@ -52,18 +53,19 @@ def create_task(run: Run, action: CreateTask) -> None:
     run.nodes[node] = NodeState(action.task, status, 0, action.branches, number, due)
 
 
-def reached(run: Run, node: str) -> NodeState:
-    """The state of a node that must have a task."""
+def moving(run: Run, node: str, after: str) -> NodeState:
+    """The state that a node's task leaves for another status."""
     state = run.nodes.get(node)
     if state is None:
         raise IllegalMove(f"node {node} has no task")
+    if after not in TASK_MOVES[state.status]:
+        check_task(node, state.status, after)
     return state
 
 
 def complete_task(run: Run, action: CompleteTask) -> None:
     """An active task ended well."""
-    before = reached(run, action.node)
-    check_task(action.node, before.status, "completed")
+    before = moving(run, action.node, "completed")
     run.active -= 1
     run.completed += 1
     run.nodes[action.node] = NodeState(
@@ -73,8 +75,7 @@ def complete_task(run: Run, action: CompleteTask) -> None:
 
 def fail_task(run: Run, action: FailTask) -> None:
     """An active task failed for good."""
-    before = reached(run, action.node)
-    check_task(action.node, before.status, "failed")
+    before = moving(run, action.node, "failed")
     run.active -= 1
     _count_failure(run, action.node, action.failure)
     run.nodes[action.node] = NodeState(before.task, "failed", before.attempt)
@@ -82,8 +83,7 @@ def fail_task(run: Run, action: FailTask) -> None:
 
 def retry_task(run: Run, action: RetryTask) -> None:
     """The next attempt of the same task: reports of the one before are stale from here (G-40)."""
-    before = reached(run, action.node)
-    check_task(action.node, before.status, "pending")
+    before = moving(run, action.node, "pending")
     attempt, due = action.attempt + 1, before.first_due
     run.nodes[action.node] = NodeState(before.task, "pending", attempt, first_due=due)
 

@@ -7,12 +7,12 @@ memory and must be given one event at a time.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, Final
 
 from perdure.kernel.actions import CreateTask, OpenRun, Transition
 from perdure.kernel.events import DeadlineReached, Event, NodeCompleted, NodeFailed, RunStarted
-from perdure.kernel.finish import finish_at_deadline, finish_if_done
+from perdure.kernel.finish import finish, finish_at_deadline
 from perdure.kernel.plan import GraphPlan
 from perdure.kernel.protocol import Decision, Deps, Handling, Load
 from perdure.kernel.retries import fail_or_retry
@@ -26,41 +26,36 @@ from perdure.model.errors import InvalidRequest
 class GraphMachine:
     """Decides for one run of a graph. `run` is its snapshot, changed by what is decided."""
 
-    __slots__ = ("_handlers", "_turn", "run")
+    __slots__ = ("_turn", "run")
 
     def __init__(self, plan: GraphPlan, run: Run, deps: Deps) -> None:
         self.run = run
         self._turn = Turn(plan, run, deps)
-        self._handlers: dict[type, Callable[[Any], None]] = {
-            RunStarted: self._on_run_started,
-            NodeCompleted: self._on_node_completed,
-            NodeFailed: self._on_node_failed,
-            DeadlineReached: self._on_deadline_reached,
-        }
 
     def apply(self, event: Event) -> Decision:
         """See kernel.protocol.Machine.apply."""
-        handler = self._handlers.get(type(event))
+        handler = HANDLERS.get(type(event))
         if handler is None:
             raise InvalidRequest(f"unknown event {type(event).__name__}")
-        turn = self._turn
+        turn, run = self._turn, self.run
         # Time never goes back, whoever takes over with whatever clock.
-        now = max(turn.deps.now(), self.run.at)
-        turn.forget_ids()
-        while True:
-            turn.begin(now)
-            try:
-                handler(event)
-                if turn.ignored is None:
-                    finish_if_done(turn)
-                break
-            except NeedLoad as need:
-                turn.roll_back()
-                nodes = need.nodes
-            except BaseException:
-                turn.roll_back()
-                raise
-            turn.loaded(nodes, (yield Load(nodes)))
+        now = max(turn.deps.now(), run.at)
+        try:
+            while True:
+                turn.begin(now)
+                try:
+                    handler(self, event)
+                    if turn.ignored is None and not run.active:
+                        finish(turn)
+                    break
+                except NeedLoad as need:
+                    turn.roll_back()
+                    nodes = need.nodes
+                turn.loaded(nodes, (yield Load(nodes)))
+        except BaseException:
+            turn.roll_back()
+            turn.forget_ids()
+            raise
         turn.keep()
         return Transition(now, turn.actions, turn.ignored)
 
@@ -130,3 +125,11 @@ class GraphMachine:
             turn.ignored = "the run's deadline has not come yet"
         else:
             finish_at_deadline(turn)
+
+
+HANDLERS: Final[Mapping[type, Callable[[GraphMachine, Any], None]]] = {
+    RunStarted: GraphMachine._on_run_started,
+    NodeCompleted: GraphMachine._on_node_completed,
+    NodeFailed: GraphMachine._on_node_failed,
+    DeadlineReached: GraphMachine._on_deadline_reached,
+}

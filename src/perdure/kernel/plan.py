@@ -10,6 +10,8 @@ from collections.abc import Mapping
 from typing import Any, Literal, Protocol
 
 import msgspec
+from msgspec import Raw
+from msgspec.structs import force_setattr
 
 from perdure.model.graph import GraphShape
 from perdure.model.policy import RetryPolicy
@@ -63,7 +65,8 @@ class PlannedEdge(msgspec.Struct, frozen=True):
 
 
 class GraphPlan(msgspec.Struct, frozen=True):
-    """Everything a GraphMachine reads about its definition."""
+    """Everything a GraphMachine reads about its definition. The fields from `leaves` on are
+    worked out here, once for all runs."""
 
     name: str
     version: str
@@ -80,3 +83,26 @@ class GraphPlan(msgspec.Struct, frozen=True):
     on_failure: Literal["continue", "drain", "cancel"] = "continue"
     #: Nodes whose output some template may read; None = any. Others are not kept in memory.
     referenced: frozenset[str] | None = None
+    #: The nodes without outgoing edges, in document order.
+    leaves: tuple[str, ...] = ()
+    #: Nodes whose outputs are worth keeping in memory; None = all.
+    kept: frozenset[str] | None = None
+    #: Inputs that are the same in every run, as JSON text: filled in when first asked for.
+    constants: dict[str, Raw] = {}
+
+    def __post_init__(self) -> None:
+        force_setattr(self, "leaves", tuple(self.shape.leaves()))
+        force_setattr(self, "kept", kept_outputs(self))
+
+
+def kept_outputs(plan: GraphPlan) -> frozenset[str] | None:
+    """What a template may read, what a SWITCH passes through, and what the run returns."""
+    if plan.referenced is None or plan.output_reads is None:
+        return None
+    kept = set(plan.referenced) | set(plan.output_reads)
+    if plan.output is None:
+        kept.update(plan.leaves)
+    for switch in plan.choices:
+        kept.update(edge.source for edge in plan.shape.incoming[switch])
+        kept.add(switch)
+    return frozenset(kept)

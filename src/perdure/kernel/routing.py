@@ -9,7 +9,6 @@ join, diamonds and re-convergence follow from this; JOIN has no code of its own.
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Iterable
 
 from perdure.kernel.actions import CreateTask
@@ -52,10 +51,9 @@ def propagate(turn: Turn, candidates: Iterable[str]) -> None:
     Nodes already reached are passed over (one task per node); waiting ones are left for a later
     event; worker nodes stop the walk; control nodes resolve inline and pass it on.
     """
-    queue = deque(candidates)
+    queue = list(candidates)
     reached = turn.run.nodes
-    while queue:
-        node = queue.popleft()
+    for node in queue:  # grows while it is walked
         if node in reached:
             continue
         ready = readiness(turn, node)

@@ -50,19 +50,22 @@ def _ended(status: str) -> str:
     return "was skipped" if status == "skipped" else "failed"
 
 
-class TaskViews(dict[str, Any]):
-    """`tasks`: views of completed nodes are items; the rest is worked out when asked for.
+class TaskViews(Mapping[str, Any]):
+    """`tasks` where some node that may be read has no output, or any node may be read.
 
-    A dict, so that reading a completed node costs a dict's lookup.
+    The resolved nodes in the order in which they were reached; asking for another says why it is
+    not there. `views`: what completed nodes show, of those whose outputs are in memory.
     """
 
-    __slots__ = ("_nodes",)
+    __slots__ = ("_nodes", "_views")
 
-    def __init__(self, nodes: Mapping[str, NodeState]) -> None:
-        super().__init__()
+    def __init__(self, views: Mapping[str, Any], nodes: Mapping[str, NodeState]) -> None:
+        self._views = views
         self._nodes = nodes
 
-    def __missing__(self, node: str) -> Any:
+    def __getitem__(self, node: str) -> Any:
+        if node in self._views:
+            return self._views[node]
         state = self._nodes.get(node)
         if state is None:
             raise LookupError(f"node {node} was not reached, so tasks.{node} is not there")
@@ -73,14 +76,16 @@ class TaskViews(dict[str, Any]):
         raise LookupError(f"node {node} has not ended yet, so tasks.{node} is not there")
 
     def __contains__(self, node: object) -> bool:
-        if dict.__contains__(self, node):
+        if node in self._views:
             return True
         state = self._nodes.get(node)  # type: ignore[call-overload]
         return state is not None and state.status in ("skipped", "failed")
 
-    def get(self, node: str, default: Any = None) -> Any:
-        """As `[]`, with a default for what is not there."""
-        return self[node] if node in self else default  # noqa: SIM401  get is this
+    def __iter__(self) -> Iterator[str]:
+        return (node for node in self._nodes if node in self)
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
 
 
 class SystemView(dict[str, Any]):

@@ -19,8 +19,7 @@ def schedule(turn: Turn, node: PlannedNode) -> None:
     """Create the node's task and dispatch it; a node whose input cannot be resolved is recorded
     failed with the reason, never dispatched nor retried (G-68)."""
     try:
-        value = turn.render(node)
-        encoded = Raw(turn.deps.codec.encode(value))
+        input = resolved(turn, node)
     except (NeedLoad, StoreError):
         raise
     except Exception as error:
@@ -31,8 +30,20 @@ def schedule(turn: Turn, node: PlannedNode) -> None:
         return
     task = turn.new_id()
     secrets = dict(node.spec.secrets)
-    turn.emit(CreateTask(task, node.id, "pending", input=encoded, secrets=secrets))
-    turn.emit(DispatchTask(task, node.id, queue=node.queue))
+    turn.emit(CreateTask(task, node.id, "pending", input=input, secrets=secrets))
+    turn.order(DispatchTask(task, node.id, queue=node.queue))
+
+
+def resolved(turn: Turn, node: PlannedNode) -> Raw:
+    """The node's spec with its templates evaluated, as JSON text. Raises what evaluation raises."""
+    constants = turn.plan.constants
+    if node.id in constants:
+        return constants[node.id]
+    encode = turn.deps.codec.encode
+    if not node.spec.constant:
+        return Raw(encode(node.spec.render(turn.scope(node.reads))))
+    constants[node.id] = input = Raw(encode(node.spec.render({})))
+    return input
 
 
 def stale(turn: Turn, event: NodeCompleted | NodeFailed) -> str | None:

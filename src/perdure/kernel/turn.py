@@ -9,7 +9,6 @@ the machine rolls back, asks, and decides again from the start, drawing the same
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from copy import copy
 from typing import Any, Final
 
 from msgspec import Raw
@@ -17,7 +16,7 @@ from msgspec import Raw
 from perdure.kernel.actions import Action
 from perdure.kernel.fold import FOLDS
 from perdure.kernel.moves import NEW
-from perdure.kernel.plan import GraphPlan, PlannedNode
+from perdure.kernel.plan import GraphPlan
 from perdure.kernel.protocol import Deps, Loaded
 from perdure.kernel.run import NodeState, Run, put_back
 from perdure.kernel.scope import SystemView, TaskViews
@@ -39,7 +38,7 @@ class Turn:
     """One run's snapshot, its definition's plan, and the decision in the making."""
 
     __slots__ = (
-        "_drawn", "_keep", "_saved", "_scope", "_undo", "_used", "actions", "deps", "ignored",
+        "_drawn", "_kept", "_saved", "_scope", "_undo", "_used", "actions", "deps", "ignored",
         "now", "outputs", "plan", "run", "views",
     )  # fmt: skip
 
@@ -52,13 +51,14 @@ class Turn:
         self.ignored: str | None = None
         #: Outputs in memory: of nodes that completed while this machine lived, or were loaded.
         self.outputs: dict[str, Raw] = {}
-        self.views = TaskViews(run.nodes)
+        #: What templates see of completed nodes whose outputs were asked for.
+        self.views: dict[str, Any] = {}
         self._scope: dict[str, Any] | None = None
         self._saved = run
         self._undo: list[tuple[str, NodeState | None]] = []
         self._drawn: list[str] = []
         self._used = 0
-        self._keep = kept_outputs(plan)
+        self._kept = plan.kept
 
     # ------------------------------------------------------------------ one decision
 
@@ -68,7 +68,8 @@ class Turn:
         self.actions = []
         self.ignored = None
         self._used = 0
-        self._saved = copy(self.run)
+        # copy.copy() by its short way: this is done for every event.
+        self._saved = self.run.__copy__()  # type: ignore[attr-defined]
         self.run.at = now
 
     def emit(self, action: Any) -> None:
@@ -83,9 +84,14 @@ class Turn:
         FOLDS[type(action)](self.run, action)
         self.actions.append(action)
 
+    def order(self, action: Action) -> None:
+        """An action that changes nothing that is routed on: record it."""
+        self.actions.append(action)
+
     def keep(self) -> None:
         """The decision stands: nothing of it can be rolled back any more."""
         self._undo.clear()
+        self._drawn.clear()
         if self.ignored is not None:
             self.run.at = self._saved.at
         else:
@@ -100,7 +106,7 @@ class Turn:
             else:
                 nodes[node] = state
             self.outputs.pop(node, None)
-            dict.pop(self.views, node, None)
+            self.views.pop(node, None)
         self._undo.clear()
         put_back(self.run, self._saved)
         self.actions = []
@@ -109,7 +115,7 @@ class Turn:
             self._scope = None
 
     def forget_ids(self) -> None:
-        """Another event: it draws fresh ids."""
+        """After an error the next event draws fresh ids."""
         self._drawn.clear()
 
     def new_id(self) -> str:
@@ -123,7 +129,7 @@ class Turn:
 
     def remember(self, node: str, output: Raw) -> None:
         """A node completed with this output; kept only if something may read it."""
-        if self._keep is None or node in self._keep:
+        if self._kept is None or node in self._kept:
             self.outputs[node] = output
 
     def loaded(self, nodes: tuple[str, ...], answer: Loaded) -> None:
@@ -140,14 +146,13 @@ class Turn:
         `reads` None: any node may be read. Raises NeedLoad with all that are missing.
         """
         nodes, outputs = self.run.nodes, self.outputs
-        missing = [
-            node
-            for node in (nodes if reads is None else reads)
-            if node not in outputs
-            and (state := nodes.get(node)) is not None
-            and state.status == "completed"
-            and not self._is_empty(node)
-        ]
+        missing = []
+        for node in nodes if reads is None else reads:
+            if node in outputs:
+                continue
+            state = nodes.get(node)
+            if state is not None and state.status == "completed" and not self._is_empty(node):
+                missing.append(node)
         if missing:
             raise NeedLoad(tuple(dict.fromkeys(missing)))
 
@@ -162,62 +167,28 @@ class Turn:
     def scope(self, reads: Iterable[str] | None) -> Mapping[str, Any]:
         """The variables for templates that read these nodes. Raises NeedLoad."""
         self.need(reads)
-        if reads is None:
-            self._show_all()
-        else:
-            views, outputs = self.views, self.outputs
-            for node in reads:
-                if node in outputs and not dict.__contains__(views, node):
-                    views[node] = self._view(outputs[node])
-        if self._scope is None:
-            self._scope = self._new_scope()
-        self._scope["system"].at = self.now
-        return self._scope
-
-    def render(self, node: PlannedNode) -> Any:
-        """The node's spec with its templates evaluated; raises what evaluation raises."""
-        if node.spec.constant:
-            return node.spec.render({})
-        return node.spec.render(self.scope(node.reads))
+        views, outputs = self.views, self.outputs
+        all_there = reads is not None
+        for node in self.run.nodes if reads is None else reads:
+            if node in views:
+                continue
+            if node in outputs:
+                output = self.deps.codec.decode(outputs[node])
+                views[node] = {"status": "completed", "output": output}
+            else:
+                all_there = False
+        scope = self._scope
+        if scope is None:
+            self._scope = scope = self._new_scope()
+        # A plain dict where it will do: templates read it several times faster.
+        scope["tasks"] = views if all_there else TaskViews(views, self.run.nodes)
+        scope["system"].at = self.now
+        return scope
 
     def _new_scope(self) -> dict[str, Any]:
         run, decode = self.run, self.deps.codec.decode
         return {
             "input": None if run.input is None else decode(run.input),
             "config": {} if run.config is None else decode(run.config),
-            "tasks": self.views,
             "system": SystemView(run.id, run.definition, run.version),
         }
-
-    def _view(self, output: Raw) -> dict[str, Any]:
-        return {"status": "completed", "output": self.deps.codec.decode(output)}
-
-    def _show_all(self) -> None:
-        """For templates that go over all of `tasks`: every resolved node becomes an item, in the
-        order in which they were reached, whatever was read before."""
-        views, outputs = self.views, self.outputs
-        known = dict(views)
-        views.clear()
-        for node, state in self.run.nodes.items():
-            if node in known:
-                views[node] = known.pop(node)
-            elif state.status == "completed":
-                views[node] = self._view(outputs[node])
-            elif state.status in ("skipped", "failed"):
-                views[node] = views.__missing__(node)
-
-
-def kept_outputs(plan: GraphPlan) -> frozenset[str] | None:
-    """The nodes whose outputs are worth keeping in memory; None = all.
-
-    What a template may read, what a SWITCH passes through, and what the run returns.
-    """
-    if plan.referenced is None or plan.output_reads is None:
-        return None
-    kept = set(plan.referenced) | set(plan.output_reads)
-    if plan.output is None:
-        kept.update(plan.shape.leaves())
-    for switch in plan.choices:
-        kept.update(edge.source for edge in plan.shape.incoming[switch])
-        kept.add(switch)
-    return frozenset(kept)
