@@ -72,7 +72,7 @@ def begin(
         raise InvalidRequest("the start needs an output of a node that cannot have run yet")
     body, payloads = encode_row([transition])
     first = JournalRow(
-        key, 1, transition.at, worker, commit, body, 1 if owned else 0, 0, payloads,
+        key, 1, transition.at, worker, commit, body, 0, 0, payloads,
         finish_of([transition], payloads, definition.retention),
     )  # fmt: skip
     row = NewRun(
