@@ -1,0 +1,104 @@
+"""Figure: one number with what it is held against. Samples: repeats of a pair of rates.
+
+A workload and its ceiling are timed in turn, so that a machine that slows down slows both.
+"""
+
+from __future__ import annotations
+
+import gc
+import time
+from collections.abc import Awaitable, Callable, Coroutine
+from statistics import median
+from typing import Any
+
+import msgspec
+
+
+class Figure(msgspec.Struct):
+    """`value` in `unit`; `ceiling` in the same unit; `ratio` the median of the repeats' own.
+    `met` is None where there is no budget."""
+
+    workload: str
+    case: str
+    value: float
+    unit: str
+    ceiling: float | None = None
+    ceiling_is: str = ""
+    ratio: float | None = None
+    budget: str = ""
+    met: bool | None = None
+    note: str = ""
+    spread: tuple[float, float] | None = None
+
+
+class Budget(msgspec.Struct, frozen=True):
+    """Met when any of the limits set is: so much of the ceiling, or so many a second."""
+
+    share: float | None = None
+    rate: float | None = None
+    micros: float | None = None
+
+    def text(self, unit: str) -> str:
+        """As people read it."""
+        parts = []
+        if self.micros is not None:
+            parts.append(f"<= {self.micros:g} µs a {unit}")
+        if self.rate is not None:
+            parts.append(f">= {self.rate:,.0f}/s")
+        if self.share is not None:
+            parts.append(f">= {self.share:.0%} of ceiling")
+        return " or ".join(parts)
+
+    def met(self, rate: float, ratio: float) -> bool:
+        """Whether a figure keeps it."""
+        return (
+            (self.micros is not None and rate * self.micros >= 1e6)
+            or (self.rate is not None and rate >= self.rate)
+            or (self.share is not None and ratio >= self.share)
+        )
+
+
+Timed = Callable[[], Coroutine[Any, Any, float]]
+
+
+async def compare(repeats: int, run: Timed, ceiling: Timed) -> tuple[list[float], list[float]]:
+    """The rates of both, measured in turn."""
+    rates, ceilings = [], []
+    for _ in range(repeats):
+        ceilings.append(await ceiling())
+        rates.append(await run())
+    return rates, ceilings
+
+
+def rated(
+    workload: str,
+    case: str,
+    unit: str,
+    rates: list[float],
+    ceilings: list[float],
+    ceiling_is: str,
+    budget: Budget | None = None,
+) -> Figure:
+    """The figure of repeated pairs of rates."""
+    ratio = median(rate / most for rate, most in zip(rates, ceilings, strict=True))
+    rate = median(rates)
+    return Figure(
+        workload,
+        case,
+        rate,
+        f"{unit}s/s",
+        median(ceilings),
+        ceiling_is,
+        ratio,
+        budget.text(unit) if budget else "",
+        budget.met(rate, ratio) if budget else None,
+        spread=(min(rates), max(rates)),
+    )
+
+
+async def seconds(work: Awaitable[Any]) -> float:
+    """How long it takes, without what was garbage before."""
+    gc.collect()
+    begin = time.perf_counter()
+    await work
+    return time.perf_counter() - begin

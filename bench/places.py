@@ -1,0 +1,48 @@
+"""The stores that workloads run on, each with the loop that bounds it.
+
+A ceiling writes what the engine would, and decides nothing: rows as large as those of the very
+run that is measured, at as many rows a commit as there are runs at a time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import msgspec
+
+from perdure import Engine, Graph
+from perdure.stores.memory import MemoryStore
+
+
+class Place(msgspec.Struct, frozen=True):
+    """A store: `sync` is None for memory, else SQLite's `full` or `normal`."""
+
+    name: str
+    sync: str | None = None
+
+    def url(self, folder: Path, file: str = "runs.db") -> str:
+        """A store that holds nothing yet."""
+        if self.sync is None:
+            return "memory:"
+        return f"sqlite:///{folder / file}?sync={self.sync}"
+
+
+MEMORY = Place("memory")
+SQLITE = (Place("sqlite full", "full"), Place("sqlite normal", "normal"))
+
+
+def places(store: str) -> tuple[Place, ...]:
+    """The places that `--store` names."""
+    return {"memory": (MEMORY,), "sqlite": SQLITE, "all": (MEMORY, *SQLITE)}[store]
+
+
+async def row_sizes(graph: Graph, steps: Sequence[object], given: object) -> list[int]:
+    """The sizes in bytes of the journal rows that one run of this graph writes."""
+    store = MemoryStore()
+    async with Engine(store, [graph, *steps]) as engine:
+        run = await engine.start(graph, given)
+        await run.result()
+        row = await store.describe(graph.name, run.id)
+        loaded = await store.load(row.key)
+    return [len(row.body) for row in loaded.journal]
