@@ -1,0 +1,215 @@
+"""The golden journals: what each file in this folder holds, as the actions it was made from.
+
+`python -m tests.replay.journals` writes files that are missing and never touches one that is
+there: a journal once written is read for ever. When an action gains a field or a new one comes,
+add a journal that uses it under a new name; existing names keep their content.
+"""
+
+from __future__ import annotations
+
+import base64
+from pathlib import Path
+from typing import Any, get_args
+
+import msgspec
+from msgspec import Raw
+
+from perdure.codec.journal import encode_row
+from perdure.kernel.actions import (
+    AnyAction,
+    Claimed,
+    CompleteTask,
+    CreateTask,
+    DispatchTask,
+    FailTask,
+    FinishRun,
+    OpenRun,
+    RetryTask,
+    Transition,
+)
+from perdure.model.failure import FailureRecord
+
+FOLDER = Path(__file__).parent
+SHAPES = FOLDER / "shapes.json"
+AT = 1_700_000_000_000_000
+
+Journal = list[list[Transition]]
+
+
+def _opened(**more: Any) -> OpenRun:
+    return OpenRun("order", "order-1", "3", "9f2c", "3.11", **more)
+
+
+def order() -> Journal:
+    """A graph of two nodes that succeeds, one row an event."""
+    return [
+        [
+            Transition(
+                AT,
+                [
+                    _opened(
+                        input=Raw(b'{"amount":12}'),
+                        config=Raw(b'{"currency":"EUR"}'),
+                        metadata={"tenant": "a"},
+                        deadline=AT + 60_000_000,
+                    ),
+                    CreateTask("t1", "charge", "pending", Raw(b'{"amount":12}')),
+                    DispatchTask("t1", "charge", queue="cards"),
+                ],
+            )
+        ],
+        [
+            Transition(
+                AT + 1,
+                [
+                    CompleteTask("t1", "charge", 0, Raw(b'{"id":"ch_1"}')),
+                    CreateTask("t2", "choose", "completed", output=Raw(b"{}"), branches=("ship",)),
+                    CreateTask("t3", "refuse", "skipped"),
+                    CreateTask(
+                        "t4",
+                        "ship",
+                        "pending",
+                        Raw(b'{"key":"{{ secret.k }}"}'),
+                        secrets={"/key": "k"},
+                    ),
+                    DispatchTask("t4", "ship"),
+                ],
+            )
+        ],
+        [
+            Transition(
+                AT + 2,
+                [
+                    CompleteTask("t4", "ship", 0, Raw(b"null")),
+                    FinishRun("completed", Raw(b'{"ship":null}')),
+                ],
+            )
+        ],
+    ]
+
+
+def failure() -> Journal:
+    """A retry, a failure for good, a node that could not be resolved; two events in one row."""
+    busy = FailureRecord("Busy", "try later", retry_after=2_000_000)
+    declined = FailureRecord("card.declined", "nö 💳", permanent=True, details={"code": [1, None]})
+    return [
+        [Transition(AT, [_opened(), CreateTask("t1", "charge", "pending", Raw(b"[]"))])],
+        [
+            Transition(AT + 5, [RetryTask("t1", "charge", 0, busy, AT + 2_000_005)]),
+            Transition(AT + 5, ignored="a report of another attempt", signal_delivered=False),
+        ],
+        [
+            Transition(
+                AT + 2_000_006,
+                [
+                    FailTask("t1", "charge", 1, declined),
+                    CreateTask("t2", "log", "failed", failure=FailureRecord("Template", "no x")),
+                    FinishRun("failed", failure=declined),
+                ],
+            )
+        ],
+    ]
+
+
+def takeover() -> Journal:
+    """A dead worker's run goes on at another, with an attempt that waits for its time."""
+    return [
+        [Transition(AT, [_opened(), CreateTask("t1", "wait", "pending", Raw(b"{}"))])],
+        [Transition(AT + 9, [Claimed("0195f2a0-0000-7000-8000-000000000000")])],
+        [
+            Transition(AT + 10, [DispatchTask("t1", "wait", 2, AT + 30)], signal_delivered=True),
+            Transition(
+                AT + 31,
+                [CompleteTask("t1", "wait", 2, Raw(b"1.5")), FinishRun("canceled")],
+            ),
+        ],
+    ]
+
+
+def large() -> Journal:
+    """Input, config, output and the run's output stand apart."""
+    big = [Raw(b'"%b"' % (letter * 5000)) for letter in (b"a", b"b", b"c", b"d")]
+    return [
+        [Transition(AT, [_opened(input=big[0], config=big[1])])],
+        [
+            Transition(
+                AT + 1,
+                [
+                    CreateTask("t1", "n", "pending", big[2]),
+                    CreateTask("t2", "m", "completed", output=big[2]),
+                    CompleteTask("t1", "n", 0, big[3]),
+                    FinishRun("completed", big[3]),
+                ],
+            )
+        ],
+    ]
+
+
+JOURNALS = {
+    "order-v1": order,
+    "failure-v1": failure,
+    "takeover-v1": takeover,
+    "large-v1": large,
+}
+
+
+class Line(msgspec.Struct, omit_defaults=True):
+    """A row in a file: its body as text, its payloads in base 64."""
+
+    body: str
+    payloads: list[str] = []
+
+
+def rows_of(name: str) -> list[tuple[bytes, list[bytes]]]:
+    """The rows of a golden file."""
+    lines = (FOLDER / f"{name}.jsonl").read_bytes().splitlines()
+    found = [msgspec.json.decode(line, type=Line) for line in lines]
+    return [(line.body.encode(), [base64.b64decode(p) for p in line.payloads]) for line in found]
+
+
+def written(journal: Journal) -> bytes:
+    """The file of a journal, as today's code would write it."""
+    lines = []
+    for row in journal:
+        body, payloads = encode_row(row)
+        apart = [base64.b64encode(p).decode() for p in payloads]
+        lines.append(msgspec.json.encode(Line(body.decode(), apart)))
+    return b"\n".join(lines) + b"\n"
+
+
+def shapes() -> dict[str, Any]:
+    """Every record of the format with its fields, types and defaults."""
+    kinds = {kind.__struct_config__.tag: kind for kind in get_args(AnyAction)}
+    kinds["(failure)"] = FailureRecord
+    return {
+        str(tag): {
+            field.encode_name: _type(field) + ("" if field.required else f" = {_default(field)}")
+            for field in msgspec.structs.fields(kind)
+        }
+        for tag, kind in sorted(kinds.items())
+    }
+
+
+def _type(field: msgspec.structs.FieldInfo) -> str:
+    kind = field.type
+    return kind.__name__ if type(kind) is type else str(kind).replace("typing.", "")
+
+
+def _default(field: msgspec.structs.FieldInfo) -> Any:
+    if field.default is not msgspec.NODEFAULT:
+        return field.default
+    return field.default_factory()
+
+
+def main() -> None:
+    """Write what is missing, and the shapes of today."""
+    for name, journal in JOURNALS.items():
+        file = FOLDER / f"{name}.jsonl"
+        if not file.exists():
+            file.write_bytes(written(journal()))
+    text = msgspec.json.format(msgspec.json.encode(shapes()), indent=2)
+    SHAPES.write_bytes(text + b"\n")
+
+
+if __name__ == "__main__":
+    main()
