@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import msgspec
 
 from perdure.graph.document import Document, read_document
-from perdure.graph.read import canonical, plain
+from perdure.graph.lines import with_lines
+from perdure.graph.read import as_text, canonical, plain
 from perdure.graph.specs import check_spec
 from perdure.graph.templates import Templates, compile_all, reading_problems
 from perdure.model.errors import GraphError
@@ -34,6 +35,8 @@ class Checked(msgspec.Struct):
     ranks: Ranks | None
     templates: Templates
     findings: list[Finding]
+    #: What the document was read from, when that was text.
+    text: str | None = None
 
 
 def check(source: str | bytes | Mapping[str, Any]) -> Checked:
@@ -42,7 +45,9 @@ def check(source: str | bytes | Mapping[str, Any]) -> Checked:
     Raises GraphError when there is nothing to look at: not JSON, not an object, too large.
     """
     findings: list[Finding] = []
-    value = plain(source, findings)
+    given = as_text(source) if isinstance(source, str | bytes) else source
+    text = given if isinstance(given, str) else None
+    value = plain(given, findings)
     document = read_document(value, findings)
     edges = [
         (e.index, Edge(e.source, e.target, e.condition is not None, e.default))
@@ -59,8 +64,8 @@ def check(source: str | bytes | Mapping[str, Any]) -> Checked:
         findings += entry_problems(shape, ranks, document.entry)
     templates = compile_all(document, findings)
     findings += reading_problems(templates.readings, types, ranks)
-    findings.sort(key=lambda finding: _place(finding.pointer))
-    return Checked(value, document, shape, ranks, templates, findings)
+    findings = with_lines(in_order(findings), text)
+    return Checked(value, document, shape, ranks, templates, findings, text)
 
 
 def _order(
@@ -71,6 +76,11 @@ def _order(
     problems = cycle_problems(shape)
     findings += problems
     return shape, None if problems else Ranks(shape)
+
+
+def in_order(findings: Iterable[Finding]) -> list[Finding]:
+    """The findings by the places they are about."""
+    return sorted(findings, key=lambda finding: _place(finding.pointer))
 
 
 def _place(pointer: str) -> list[tuple[int, str]]:

@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from perdure.graph.check import Checked, check
+from perdure.graph.check import Checked, check, in_order
+from perdure.graph.lines import with_lines
 from perdure.graph.templates import Reading
 from perdure.model.errors import GraphError
 from perdure.model.graph_rules import Finding, unreached
@@ -21,10 +22,10 @@ def lint(source: str | bytes | Mapping[str, Any], /) -> list[Finding]:
         checked = check(source)
     except GraphError as error:
         return [_finding(problem) for problem in error.problems]
-    findings = list(checked.findings)
+    found: list[Finding] = []
     for warn in (_switches, _joins, _skippable_reads, _computed_reads, _unreached):
-        findings += warn(checked)
-    return findings
+        found += warn(checked)
+    return in_order([*checked.findings, *with_lines(found, checked.text)])
 
 
 def _finding(problem: object) -> Finding:

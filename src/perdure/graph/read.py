@@ -32,11 +32,8 @@ class _TooLong(int):
     """Stands for an integer with more digits than are worth reading."""
 
 
-def read_json(source: str | bytes) -> Any:
-    """The value of JSON text, repeated keys and other oddities still marked for `plain`.
-
-    Raises GraphError when the text is not UTF-8 or not JSON.
-    """
+def as_text(source: str | bytes) -> str:
+    """The text of a document. Raises GraphError when it is too long or not UTF-8."""
     if len(source) > MAX_BYTES:
         raise _refusal(f"the document has {len(source):,} characters, at most {MAX_BYTES:,} count")
     if isinstance(source, bytes):
@@ -47,10 +44,13 @@ def read_json(source: str | bytes) -> Any:
                 f"the document is not UTF-8: byte {error.start} (0x{source[error.start]:02x}) "
                 "does not belong there; save it as UTF-8"
             ) from None
+    return source.removeprefix("\ufeff")
+
+
+def _parsed(source: str) -> Any:
+    """The value of JSON text, repeated keys and other oddities still marked for `plain`."""
     try:
-        return json.loads(
-            source.removeprefix("\ufeff"), object_pairs_hook=_object, parse_int=_integer
-        )
+        return json.loads(source, object_pairs_hook=_object, parse_int=_integer)
     except json.JSONDecodeError as error:
         raise _refusal(
             f"the document is not JSON: line {error.lineno}, column {error.colno}: "
@@ -158,12 +158,12 @@ class Copier:
         self._findings.append(Finding(shown, message, None, hint))
 
 
-def plain(source: str | bytes | Mapping[str, Any], findings: list[Finding]) -> Any:
+def plain(source: str | Mapping[str, Any], findings: list[Finding]) -> Any:
     """The document as plain values; what is wrong with single values goes to `findings`.
 
     Raises GraphError when there is nothing to go on with.
     """
-    value = read_json(source) if isinstance(source, str | bytes) else source
+    value = _parsed(source) if isinstance(source, str) else source
     if not isinstance(value, Mapping):
         raise _refusal(
             f"the document is {_kind(value)}, not an object: "

@@ -20,7 +20,8 @@ class Finding(msgspec.Struct, frozen=True):
     """Something wrong, or doubtful, in a document.
 
     `pointer`: the JSON pointer of the value it is about ("" = the whole document). `node`: the
-    id of the node it concerns, if any. `hint`: what to do.
+    id of the node it concerns, if any. `hint`: what to do. `line`: where it stands in the text
+    that was loaded, from 1; 0 when there was no text.
     """
 
     pointer: str
@@ -28,11 +29,13 @@ class Finding(msgspec.Struct, frozen=True):
     node: str | None = None
     hint: str = ""
     severity: Literal["error", "warning"] = "error"
+    line: int = 0
 
     def __str__(self) -> str:
+        line = f"line {self.line}, " if self.line else ""
         node = f" (node {self.node})" if self.node is not None else ""
         hint = f"; {self.hint}" if self.hint else ""
-        return f"{self.pointer or 'document'}{node}: {self.message}{hint}"
+        return f"{line}{self.pointer or 'document'}{node}: {self.message}{hint}"
 
 
 def did_you_mean(word: str, known: Sequence[str]) -> str:

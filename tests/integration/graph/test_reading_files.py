@@ -36,7 +36,7 @@ def test_a_byte_order_mark_does_no_harm(file: Path) -> None:
         (b'{"name": "\xe9"}', r"not UTF-8: byte 10 \(0xe9\) does not belong there; save it as"),
         ('{"name": "é"}'.encode("utf-16"), r"not UTF-8: byte 0 \(0xff\)"),
         (b" " * (4 * 1024 * 1024 + 1), "at most 4,194,304"),
-        (b'{"name": "One", "nodes": []}', "has 2 problems:\n  /name: .*\n  /nodes: "),
+        (b'{"name": "One", "nodes": []}', "has 2 problems:\n  line 1, /name: .*\n  line 1, /nodes: "),
     ],
 )
 def test_a_file_that_is_no_document_is_refused_by_name(
