@@ -40,22 +40,22 @@ class GraphMachine:
         turn, run = self._turn, self.run
         # Time never goes back, whoever takes over with whatever clock.
         now = max(turn.deps.now(), run.at)
-        try:
-            while True:
-                turn.begin(now)
-                try:
-                    handler(self, event)
-                    if turn.ignored is None and not run.active:
-                        finish(turn)
-                    break
-                except NeedLoad as need:
-                    turn.roll_back()
-                    nodes = need.nodes
-                turn.loaded(nodes, (yield Load(nodes)))
-        except BaseException:
-            turn.roll_back()
-            turn.forget_ids()
-            raise
+        while True:
+            turn.begin(now)
+            try:
+                handler(self, event)
+                if turn.ignored is None and not run.active:
+                    finish(turn)
+                break
+            except NeedLoad as need:
+                turn.roll_back()
+                nodes = need.nodes
+            except BaseException:
+                turn.roll_back()
+                raise
+            # Nothing is held while it waits: a decision given up here, however late its generator
+            # is collected, must not touch what later events decided.
+            turn.loaded(nodes, (yield Load(nodes)))
         turn.keep()
         return Transition(now, turn.actions, turn.ignored)
 

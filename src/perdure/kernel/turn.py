@@ -91,7 +91,7 @@ class Turn:
     def keep(self) -> None:
         """The decision stands: nothing of it can be rolled back any more."""
         self._undo.clear()
-        self._drawn.clear()
+        del self._drawn[: self._used]
         if self.ignored is not None:
             self.run.at = self._saved.at
         else:
@@ -114,12 +114,8 @@ class Turn:
             # Input and identity came with the OpenRun that is gone.
             self._scope = None
 
-    def forget_ids(self) -> None:
-        """After an error the next event draws fresh ids."""
-        self._drawn.clear()
-
     def new_id(self) -> str:
-        """A fresh task id; a decision made again after a load draws the ids it drew before."""
+        """A fresh task id; a decision made again, after a load or an error, draws the same ids."""
         if self._used == len(self._drawn):
             self._drawn.append(self.deps.new_id())
         self._used += 1
@@ -166,12 +162,13 @@ class Turn:
 
     def scope(self, reads: Iterable[str] | None) -> Mapping[str, Any]:
         """The variables for templates that read these nodes. Raises NeedLoad."""
-        self.need(reads)
         views, outputs = self.views, self.outputs
         all_there = reads is not None
         for node in self.run.nodes if reads is None else reads:
             if node in views:
                 continue
+            if node not in outputs:
+                self.need(reads)
             if node in outputs:
                 output = self.deps.codec.decode(outputs[node])
                 views[node] = {"status": "completed", "output": output}

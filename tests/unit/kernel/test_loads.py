@@ -7,7 +7,7 @@ import pytest
 from perdure.kernel.events import NodeCompleted
 from perdure.model.errors import StoreError
 from tests.unit.kernel.drawing import chain, cond, edge, fork, join, otherwise, sw, task
-from tests.unit.kernel.harness import Harness, dispatched, finish, input_of, plan_of, text
+from tests.unit.kernel.harness import Harness, dispatched, finish, input_of, plan_of, shown, text
 
 
 def reloaded(nodes: list[object], edges: list[object], **rest: object) -> Harness:
@@ -178,6 +178,22 @@ def test_giving_up_on_a_decision_that_waits_leaves_no_trace() -> None:
     assert h.status("b") == "pending"  # also while it waits
     decision.close()
     assert input_of(h.complete("b", {"right": True}), "c")["input"] == {"n": 1}
+
+
+@pytest.mark.rule("G-71", "D-10")
+def test_a_decision_given_up_on_and_closed_late_touches_nothing_decided_since() -> None:
+    plan = plan_of([task("a"), task("b"), task("c", "{{tasks.a.output}}")], chain("a", "b", "c"))
+    h = Harness(plan, live=True)
+    h.start()
+    h.complete("a", {"n": 1})
+    h.reload()
+    abandoned = h.machine.apply(NodeCompleted("t002", "b", 0, text({})))
+    next(abandoned)
+    h.complete("b")
+    before = shown(h.run)
+    abandoned.close()
+    assert shown(h.run) == before
+    assert finish(h.complete("c")).status == "completed"
 
 
 @pytest.mark.rule("G-69", "G-45")
