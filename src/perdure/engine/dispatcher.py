@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import traceback
 from collections.abc import Callable, Mapping
 from contextvars import copy_context
 from typing import Any, Final
@@ -18,7 +19,7 @@ from msgspec import Raw
 
 from perdure.codec.failures import record_failure
 from perdure.engine.clock import Clock
-from perdure.engine.handlers.port import Attempt, Handler
+from perdure.engine.handlers.port import Attempt, Handler, StepNotRegistered
 from perdure.engine.stepping import run_in_context
 from perdure.engine.timeouts import Timeouts, Watch
 from perdure.kernel.events import NodeCompleted, NodeFailed
@@ -120,7 +121,7 @@ class Dispatcher:
             if timed_out:
                 return self._failed(order, _timed_out(order, limit), permanent=False)
             return self._failed(order, Failure(str(error), kind="CancelledError"), permanent=False)
-        except (KeyboardInterrupt, SystemExit, GeneratorExit):
+        except (KeyboardInterrupt, SystemExit, GeneratorExit, StepNotRegistered):
             raise
         except BaseException as error:
             if watch is not None and watch.expired and task.cancelling():
@@ -150,11 +151,23 @@ class Dispatcher:
         if self._redact is not None:
             failure = _redacted(failure, self._redact)
         if not isinstance(error, Failure):
-            _log.info(
-                "%s/%s: node %s, attempt %d failed", order.workflow, order.run_id, order.node,
-                order.number + 1, exc_info=error if self._redact is None else None,
-            )  # fmt: skip
+            self._log_traceback(order, error)
         return NodeFailed(order.task, order.node, order.number, failure)
+
+    def _log_traceback(self, order: Order, error: BaseException) -> None:
+        """The journal keeps kind and message; where it went wrong is for the log, without
+        secrets."""
+        if not _log.isEnabledFor(logging.WARNING):
+            return
+        text = "".join(traceback.format_exception(error))
+        _log.warning(
+            "%s/%s: attempt %d of node %s failed\n%s",
+            order.workflow,
+            order.run_id,
+            order.number + 1,
+            order.node,
+            self._redact(text) if self._redact is not None else text,
+        )
 
 
 def logger_of(step: StepContext) -> logging.Logger:

@@ -7,7 +7,7 @@ what was recorded.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 import msgspec
 from msgspec import Raw
@@ -22,17 +22,12 @@ from perdure.kernel.actions import (
     RetryTask,
     Transition,
 )
-from perdure.model.durations import SECOND
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from perdure.engine.live_run import LiveRun
     from perdure.engine.shell import Shell
-
-#: A timer sleeps no longer than this before it looks at the clock again: a laptop that slept,
-#: or a clock that was set, is noticed.
-LONGEST_SLEEP: Final = 60.0
 
 
 class Inputs(msgspec.Struct):
@@ -76,22 +71,17 @@ class Effects:
     def dispatch(self, node: str, task: str, number: int, not_before: int) -> None:
         """Start an attempt, or see that it starts at its time."""
         live = self._live
-        if not_before:
-            seconds = (not_before - self._shell.clock.now()) / SECOND
-            if seconds > 0:
-                live.after(
-                    min(seconds, LONGEST_SLEEP),
-                    lambda: self._due(node, task, number, not_before),
-                )
-                return
+        if not_before and not_before > self._shell.clock.now():
+            live.at(not_before, lambda: self._due(node, task, number))
+            return
         stored = self.inputs[node]
         if isinstance(stored.place, tuple):
             self._shell.spawn(self._fetch_input(node, task, number, stored))
             return
         self._order(node, task, number, stored.place, stored.secrets)
 
-    def _due(self, node: str, task: str, number: int, not_before: int) -> None:
-        self.dispatch(node, task, number, not_before)
+    def _due(self, node: str, task: str, number: int) -> None:
+        self.dispatch(node, task, number, 0)
         self._live.start_orders()
 
     async def _fetch_input(self, node: str, task: str, number: int, stored: Inputs) -> None:

@@ -23,9 +23,11 @@ from perdure.codec.journal import encode_row
 from perdure.engine.dispatcher import Order
 from perdure.engine.effects import Effects
 from perdure.engine.ending import finish_of
+from perdure.engine.handlers.port import StepNotRegistered
 from perdure.kernel.actions import Transition
 from perdure.kernel.protocol import Decision, Load, Loaded, Machine
 from perdure.model.definition import Definition
+from perdure.model.durations import SECOND
 from perdure.model.errors import StoreError
 from perdure.stores.port import JournalRow, Release, RunChange, Stall
 
@@ -34,6 +36,8 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger("perdure.engine")
 
+#: A timer sleeps no longer than this before it looks at the clock again.
+LONGEST_SLEEP: Final = 60.0
 #: How many steps a run may make without giving the loop to others.
 TURN_STEPS: Final = 64
 TURN_SECONDS: Final = 0.005
@@ -264,7 +268,11 @@ class LiveRun:
         loop = asyncio.get_running_loop()
         steps, started = 0, loop.time()
         while order is not None:
-            report = await execute(order)
+            try:
+                report = await execute(order)
+            except StepNotRegistered as error:
+                self.stall(str(error))
+                return
             if report is None or self._dead:
                 return
             self._inbox.append(report)
@@ -308,6 +316,22 @@ class LiveRun:
 
         handle = asyncio.get_running_loop().call_later(seconds, fire)
         self.timers.add(handle)
+
+    def at(self, time: int, call: Callable[[], None]) -> None:
+        """Call when the engine's clock has reached `time` (µs since the epoch), unless the run
+        is dropped first. Sleeps are bounded and the clock is looked at anew after each: a laptop
+        that slept, or a clock that was set, is noticed."""
+        seconds = (time - self._shell.clock.now()) / SECOND
+        if seconds <= 0:
+            self.after(0.0, call)
+        else:
+            self.after(min(seconds, LONGEST_SLEEP), lambda: self._look(time, call))
+
+    def _look(self, time: int, call: Callable[[], None]) -> None:
+        if self._shell.clock.now() >= time:
+            call()
+        else:
+            self.at(time, call)
 
     def wake(self) -> None:
         """Let a runner that waits for the row look again."""

@@ -10,6 +10,7 @@ import asyncio
 import logging
 import random
 from collections.abc import Callable, Coroutine, Mapping, Sequence
+from functools import partial
 from typing import Any, Protocol
 
 from perdure.engine.claims import Claims
@@ -23,6 +24,7 @@ from perdure.engine.starting import Beginning, StartRequest, begin
 from perdure.engine.timeouts import Timeouts
 from perdure.engine.waiters import Waiters
 from perdure.kernel.actions import FinishRun, Transition
+from perdure.kernel.events import DeadlineReached
 from perdure.kernel.protocol import Codec, Deps
 from perdure.kernel.run import Run
 from perdure.model.definition import Definition
@@ -201,6 +203,8 @@ class Shell:
     def enter(self, live: LiveRun, run: Run) -> None:
         """A run came into memory."""
         self.live[live.key] = live
+        if run.deadline is not None:
+            live.at(run.deadline, partial(live.deliver, DeadlineReached()))
         for observer in self.observers:
             _shield(observer.entered, live, run)
 

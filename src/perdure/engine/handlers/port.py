@@ -10,6 +10,7 @@ from typing import Any, Protocol
 
 import msgspec
 
+from perdure.model.errors import PerdureError
 from perdure.model.policy import RetryPolicy
 from perdure.model.step_context import StepContext
 
@@ -27,6 +28,14 @@ class Attempt(msgspec.Struct):
     number: int
     input: Any
     timeout: int | None = None
+
+
+class StepNotRegistered(PerdureError):
+    """No step of this name is registered here; nothing ran, no attempt is spent (D-36)."""
+
+    def __init__(self, message: str, step: str) -> None:
+        super().__init__(message)
+        self.step = step
 
 
 class Handler(Protocol):

@@ -20,8 +20,8 @@ from typing import Any, Final, Protocol
 
 from msgspec import UNSET
 
-from perdure.engine.handlers.port import Attempt
-from perdure.model.errors import Failure, InvalidRequest, PerdureError, Permanent
+from perdure.engine.handlers.port import Attempt, StepNotRegistered
+from perdure.model.errors import Failure, InvalidRequest, Permanent
 from perdure.model.policy import NO_RETRY, Retry, RetryPolicy
 from perdure.model.step_context import StepContext
 
@@ -45,14 +45,6 @@ class RunnableStep(Protocol):
     @property
     def timeout_us(self) -> int: ...
     def bind(self, input: Any = ..., /) -> tuple[tuple[Any, ...], dict[str, Any]]: ...
-
-
-class StepNotRegistered(PerdureError):
-    """No step of this name is registered here; nothing ran, no attempt is spent (D-36)."""
-
-    def __init__(self, message: str, step: str) -> None:
-        super().__init__(message)
-        self.step = step
 
 
 class TaskHandler:
