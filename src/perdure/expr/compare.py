@@ -11,12 +11,12 @@ import operator
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from perdure.expr.budget import Env, take_steps
+from perdure.expr.budget import Env, take_length, take_steps
 from perdure.expr.errors import Fault
 from perdure.expr.values import KeyedMap, Kind, Maybe, Uint, kind_of
 
 _NUMBERS = frozenset({int, float, Uint})
-_PLAIN = frozenset({str, bytes, bool, type(None), Kind})
+_PLAIN = frozenset({bool, type(None), Kind})
 
 
 def equals(env: Env, a: Any, b: Any) -> bool:
@@ -26,6 +26,9 @@ def equals(env: Env, a: Any, b: Any) -> bool:
         if tb not in _NUMBERS:
             return False
         return float(a) == float(b) if (ta is float) != (tb is float) else bool(a == b)
+    if ta is str or ta is bytes:
+        take_length(env, len(a))
+        return ta is tb and bool(a == b)
     if ta in _PLAIN:
         return ta is tb and bool(a == b)
     if ta is list:

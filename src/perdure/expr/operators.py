@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import Any
 
 from perdure.expr.access import Eval
-from perdure.expr.budget import Env, take_size
+from perdure.expr.budget import Env, take_length, take_size
 from perdure.expr.compare import contains, equals, ordered
 from perdure.expr.errors import Fault
 from perdure.expr.times import time_sum
@@ -71,6 +71,8 @@ def _order(op: str, left: Eval, right: Eval, at: int) -> Eval:
     def run(env: Env) -> bool:
         a = left(env)
         b = right(env)
+        if type(a) is str:
+            take_length(env, len(a))
         try:
             return ordered(compare, a, b)
         except Fault as fault:

@@ -25,6 +25,7 @@ from perdure.expr.values import (
     kind_of,
 )
 
+_MAX_TEXT = 100
 _RFC3339 = re.compile(
     r"(\d{4})-(\d\d)-(\d\d)[Tt](\d\d):(\d\d):(\d\d)(?:\.(\d+))?(?:[Zz]|([+-])(\d\d):(\d\d))",
     re.ASCII,
@@ -56,7 +57,7 @@ def duration(nanos: int) -> Duration:
 
 def parse_timestamp(text: str) -> Timestamp:
     """An RFC 3339 text as a timestamp."""
-    found = _RFC3339.fullmatch(text)
+    found = _RFC3339.fullmatch(text) if len(text) <= _MAX_TEXT else None
     if found is None:
         raise Fault("this string is not a timestamp such as 2026-01-31T12:00:00Z")
     year, month, day, hour, minute, second = (int(part) for part in found.groups()[:6])
@@ -92,6 +93,8 @@ def _fraction(nanos: int) -> str:
 
 def parse_duration(text: str) -> Duration:
     """A text such as `1h30m` or `-1.5s` as a duration."""
+    if len(text) > _MAX_TEXT:
+        raise Fault("this string is too long to be a duration")
     rest = text[1:] if text[:1] in {"+", "-"} else text
     if rest == "0":
         return Duration(0)

@@ -89,6 +89,20 @@ def test_nested_macros_spend_the_budget(text: str) -> None:
     assert "budget of steps" in refusal(text, Budget(steps=40_000), l=list(range(200)))
 
 
+@pytest.mark.parametrize(
+    "text",
+    ["l.map(i, t.contains('c'))", "l.map(i, t.indexOf('c'))", "l.map(i, t.lastIndexOf('c'))",
+     "l.map(i, t == u)", "l.map(i, t < u)", "l.map(i, t.substring(1))", "l.map(i, bytes(t))",
+     "l.map(i, string(b))", "l.map(i, b == c)", "l.map(i, math.greatest(l))", "l.map(i, -1 in l)",
+     "l.map(i, t.matches('c'))", "l.map(i, t.trim())", "l.map(i, t.split('')).size()"],
+)  # fmt: skip
+def test_looking_through_long_values_in_a_macro_spends_the_budget(text: str) -> None:
+    long, other = "ab" * 100_000, "ab" * 99_999 + "ac"
+    values = {"t": long, "u": other, "b": long.encode(), "c": other.encode()}
+    small = Budget(steps=50_000, size=1_000_000)
+    assert "budget" in refusal(text, small, l=list(range(1_000)), **values)
+
+
 def test_an_exhausted_budget_is_not_absorbed_by_logic() -> None:
     assert "budget" in refusal("l.all(x, true) || true", Budget(steps=10), l=list(range(100)))
     assert "budget" in refusal("lists.range(1000).size() > 0 || true", Budget(size=10))

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from perdure.expr import times
+from perdure.expr.budget import Env, take_size
 from perdure.expr.errors import Fault
 from perdure.expr.functions.function import of
 from perdure.expr.values import (
@@ -24,6 +25,7 @@ from perdure.expr.values import (
     kind_of,
 )
 
+_MAX_NUMBER = 1_000
 _INT = re.compile(r"[+-]?[0-9]{1,30}")
 _UINT = re.compile(r"[0-9]{1,30}")
 _DOUBLE = re.compile(
@@ -86,7 +88,7 @@ def to_double(value: Any) -> Any:
     if kind is int or kind is Uint:
         return float(value)
     if kind is str:
-        if _DOUBLE.fullmatch(value) is None:
+        if len(value) > _MAX_NUMBER or _DOUBLE.fullmatch(value) is None:
             raise Fault("this string is not a number")
         return float(value)
     return NotImplemented
@@ -130,14 +132,22 @@ def to_string(value: Any) -> Any:
     return times.format_duration(value) if kind is Duration else NotImplemented
 
 
-def to_bytes(value: Any) -> Any:
+def to_bytes(env: Env, value: Any) -> Any:
     """bytes(): a string in UTF-8."""
     if type(value) is not str:
         return value if type(value) is bytes else NotImplemented
+    take_size(env, len(value))
     try:
         return value.encode()
     except UnicodeEncodeError:
         raise Fault("this string holds half of a surrogate pair") from None
+
+
+def string(env: Env, value: Any) -> Any:
+    """string(), metered where it builds anything long."""
+    if type(value) is bytes:
+        take_size(env, len(value))
+    return to_string(value)
 
 
 def to_bool(value: Any) -> Any:
@@ -176,8 +186,8 @@ PLAIN = {
     "int": of(to_int, 1),
     "uint": of(to_uint, 1),
     "double": of(to_double, 1),
-    "string": of(to_string, 1),
-    "bytes": of(to_bytes, 1),
+    "string": of(string, 1, metered=True),
+    "bytes": of(to_bytes, 1, metered=True),
     "bool": of(to_bool, 1),
     "timestamp": of(to_timestamp, 1),
     "duration": of(to_duration, 1),

@@ -7,6 +7,7 @@ import operator
 from collections.abc import Callable
 from typing import Any
 
+from perdure.expr.budget import Env, take_steps
 from perdure.expr.compare import ordered
 from perdure.expr.errors import Fault
 from perdure.expr.functions.function import of
@@ -60,10 +61,11 @@ def square_root(value: Any) -> Any:
 
 
 def _extreme(beats: Callable[[Any, Any], bool]) -> Callable[..., Any]:
-    def run(*values: Any) -> Any:
+    def run(env: Env, *values: Any) -> Any:
         items = values[0] if len(values) == 1 and type(values[0]) is list else values
         if not items or any(type(item) not in _NUMBERS for item in items):
             return NotImplemented
+        take_steps(env, len(items) >> 4)
         best = items[0]
         for item in items[1:]:
             if ordered(beats, item, best):
@@ -121,8 +123,8 @@ PLAIN = {
     "math.isNaN": of(_asks(math.isnan), 1),
     "math.isInf": of(_asks(math.isinf), 1),
     "math.isFinite": of(_asks(math.isfinite), 1),
-    "math.greatest": of(_extreme(operator.gt), 1, 64),
-    "math.least": of(_extreme(operator.lt), 1, 64),
+    "math.greatest": of(_extreme(operator.gt), 1, 64, metered=True),
+    "math.least": of(_extreme(operator.lt), 1, 64, metered=True),
     "math.bitAnd": of(_bits(operator.and_), 2),
     "math.bitOr": of(_bits(operator.or_), 2),
     "math.bitXor": of(_bits(operator.xor), 2),

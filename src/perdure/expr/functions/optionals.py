@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from perdure.expr.access import Eval
-from perdure.expr.budget import Env
+from perdure.expr.budget import Env, take_size
 from perdure.expr.errors import Fault
 from perdure.expr.functions.function import of
 from perdure.expr.values import NONE, Duration, Maybe, Timestamp, kind_of
@@ -49,10 +49,11 @@ def value_of(value: Any) -> Any:
     return value.value
 
 
-def unwrap(items: Any) -> Any:
+def unwrap(env: Env, items: Any) -> Any:
     """The values of a list of optionals, those without one left out."""
     if type(items) is not list or any(type(item) is not Maybe for item in items):
         return NotImplemented
+    take_size(env, len(items))
     return [item.value for item in items if item.present]
 
 
@@ -78,12 +79,12 @@ PLAIN = {
     "optional.none": of(none, 0),
     "optional.of": of(some, 1),
     "optional.ofNonZeroValue": of(some_unless_zero, 1),
-    "optional.unwrap": of(unwrap, 1),
+    "optional.unwrap": of(unwrap, 1, metered=True),
 }
 METHODS = {
     "hasValue": of(has_value, 1),
     "value": of(value_of, 1),
-    "unwrapOpt": of(unwrap, 1),
+    "unwrapOpt": of(unwrap, 1, metered=True),
     # Compiled by `either`; here so that the names are known and a wrong count is told.
     "or": of(lambda _a, _b: NotImplemented, 2),
     "orValue": of(lambda _a, _b: NotImplemented, 2),

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from perdure.expr.budget import Env, take_size
+from perdure.expr.budget import Env, take_length, take_size
 from perdure.expr.errors import Fault
 from perdure.expr.functions.function import of
 
@@ -27,9 +27,12 @@ def _strings(*values: Any) -> bool:
     return all(type(value) is str for value in values)
 
 
-def contains(text: Any, part: Any) -> Any:
+def contains(env: Env, text: Any, part: Any) -> Any:
     """Whether `part` stands anywhere in the text."""
-    return part in text if _strings(text, part) else NotImplemented
+    if not _strings(text, part):
+        return NotImplemented
+    take_length(env, len(text))
+    return part in text
 
 
 def starts_with(text: Any, part: Any) -> Any:
@@ -51,19 +54,21 @@ def char_at(text: Any, at: Any) -> Any:
     return text[at : at + 1]
 
 
-def index_of(text: Any, part: Any, start: Any = 0) -> Any:
+def index_of(env: Env, text: Any, part: Any, start: Any = 0) -> Any:
     """Where `part` first stands at or after `start`; -1 if nowhere."""
     if not _strings(text, part) or type(start) is not int:
         return NotImplemented
+    take_length(env, len(text))
     if not 0 <= start <= len(text):
         raise Fault(f"indexOf(): position {start} is outside the string")
     return text.find(part, start)
 
 
-def last_index_of(text: Any, part: Any, last: Any = None) -> Any:
+def last_index_of(env: Env, text: Any, part: Any, last: Any = None) -> Any:
     """Where `part` last stands, not beginning after `last`; -1 if nowhere."""
     if not _strings(text, part) or not (last is None or type(last) is int):
         return NotImplemented
+    take_length(env, len(text))
     if last is None:
         return text.rfind(part)
     if not 0 <= last <= len(text):
@@ -71,7 +76,7 @@ def last_index_of(text: Any, part: Any, last: Any = None) -> Any:
     return text.rfind(part, 0, last + len(part))
 
 
-def substring(text: Any, start: Any, end: Any = None) -> Any:
+def substring(env: Env, text: Any, start: Any, end: Any = None) -> Any:
     """The characters from `start` up to `end`."""
     if not _strings(text) or type(start) is not int or not (end is None or type(end) is int):
         return NotImplemented
@@ -80,6 +85,7 @@ def substring(text: Any, start: Any, end: Any = None) -> Any:
         raise Fault("substring(): a position is outside the string")
     if stop < start:
         raise Fault("substring(): the end is before the start")
+    take_size(env, stop - start)
     return text[start:stop]
 
 
@@ -149,13 +155,13 @@ def quote(env: Env, text: Any) -> Any:
 
 PLAIN = {"strings.quote": of(quote, 1, metered=True)}
 METHODS = {
-    "contains": of(contains, 2),
+    "contains": of(contains, 2, metered=True),
     "startsWith": of(starts_with, 2),
     "endsWith": of(ends_with, 2),
     "charAt": of(char_at, 2),
-    "indexOf": of(index_of, 2, 3),
-    "lastIndexOf": of(last_index_of, 2, 3),
-    "substring": of(substring, 2, 3),
+    "indexOf": of(index_of, 2, 3, metered=True),
+    "lastIndexOf": of(last_index_of, 2, 3, metered=True),
+    "substring": of(substring, 2, 3, metered=True),
     "replace": of(replace, 3, 4, metered=True),
     "split": of(split, 2, 3, metered=True),
     "join": of(join, 1, 2, metered=True),
