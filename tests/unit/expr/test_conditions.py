@@ -39,7 +39,6 @@ def test_a_text_without_a_template_is_no_condition(text: str) -> None:
         compile_condition(text)
 
 
-@pytest.mark.rule("G-64")
 @pytest.mark.parametrize("text", ["{{ x.missing }}", "{{ x + 1 }}", "{{ x.?a }}", "a{{ null }}"])
 def test_a_condition_that_cannot_be_told_is_an_error(text: str) -> None:
     condition = compile_condition(text)

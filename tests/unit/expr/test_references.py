@@ -26,7 +26,6 @@ def test_the_variable_of_a_macro_is_no_read() -> None:
     assert refs("[1].map(t, 1) + [tasks.t.output]").tasks == {"t"}
 
 
-@pytest.mark.rule("G-69")
 def test_tasks_are_told_by_name_or_by_a_constant_key() -> None:
     found = refs('tasks.a.output.n + tasks["send-mail"].output[0] + tasks.c.status')
     assert found.tasks == {"a", "send-mail", "c"}
@@ -34,7 +33,6 @@ def test_tasks_are_told_by_name_or_by_a_constant_key() -> None:
     assert found.computed is False
 
 
-@pytest.mark.rule("G-70")
 @pytest.mark.parametrize(
     "text",
     ["tasks[x].output", "tasks", "[tasks]", "tasks.map(t, t)", "size(tasks)", "tasks == null",
@@ -55,7 +53,6 @@ def test_a_task_read_whole_counts_as_reading_all_of_it() -> None:
     assert refs("'a' in tasks").computed is False
 
 
-@pytest.mark.rule("D-14")
 @pytest.mark.parametrize(
     "text",
     [

@@ -168,7 +168,6 @@ def test_a_large_integer_inside_a_whole_result_is_refused() -> None:
         render("{{ input }}", {"input": {"deep": [{"n": 2**64}]}})
 
 
-@pytest.mark.rule("G-68")
 def test_an_error_names_the_pointer_the_place_and_the_expression() -> None:
     error = refusal({"body": {"a/b~c": ["x", "to {{ input.name }}:\n{{ input.missing }}"]}})
     assert error.pointer == "/body/a~1b~0c/1"
