@@ -164,7 +164,7 @@ def test_a_store_that_fails_at_any_load_is_as_if_it_had_not(graph: Drawn, data: 
     assert shaky.journal == quiet.journal
 
 
-@pytest.mark.rule("G-1", "G-4", "D-34")
+@pytest.mark.rule("G-1", "G-4")
 @given(graphs(), st.data())
 def test_the_same_events_give_the_same_journal_byte_for_byte(graph: Drawn, data: Data) -> None:
     order = data.draw(st.permutations(range(len(graph.nodes))))

@@ -163,7 +163,7 @@ def test_time_never_goes_back_whatever_the_clock_says(draw: Draw) -> None:
     assert h.complete("b").at == h.now
 
 
-@pytest.mark.rule("G-4", "D-34")
+@pytest.mark.rule("G-4", "G-10")
 def test_a_live_machine_and_one_built_anew_decide_alike() -> None:
     nodes = [task("p"), sw("s"), task("hi"), task("lo"), task("m", "{{tasks.p.output.n}}")]
     edges = [

@@ -128,7 +128,7 @@ def test_a_report_for_a_node_that_left_the_definition_fails_with_its_name() -> N
     assert "node a is not in version v2 of the definition" in finish(step).failure.message
 
 
-@pytest.mark.rule("D-1", "D-15", "G-95")
+@pytest.mark.rule("D-1")
 def test_at_its_deadline_a_run_fails_as_timed_out_and_late_reports_are_ignored(draw: Draw) -> None:
     h = draw([fork("f"), task("a"), task("b", retry={"attempts": 9})],
              [edge("f", "a"), edge("f", "b")])  # fmt: skip

@@ -67,7 +67,7 @@ def test_a_switch_loads_what_it_passes_through_and_what_it_asks_about_together()
     assert h.loads == [("a",)]  # q's own output came with the event
 
 
-@pytest.mark.rule("G-69", "D-34")
+@pytest.mark.rule("G-69")
 def test_a_machine_that_stays_alive_asks_for_nothing() -> None:
     spec = {"x": "{{tasks.a.output.n}}"}
     plan = plan_of([task("a"), task("b"), task("c", spec)], chain("a", "b", "c"))
