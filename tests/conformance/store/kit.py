@@ -1,0 +1,164 @@
+"""What the conformance tests share: makers of rows, awaited answers, and the stores under test.
+
+Each store is a Case: how to make one, how to open another on the same runs as a restart would,
+and how to let one of its workers be dead.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from pathlib import Path
+from typing import Any
+
+from perdure.stores.memory import MemoryStore
+from perdure.stores.port import (
+    NEVER,
+    JournalRow,
+    NewRun,
+    RunChange,
+    Started,
+    Store,
+    StoredDefinition,
+    Verdict,
+    WorkerInfo,
+)
+from perdure.stores.sqlite import SqliteStore
+
+BODY = b'{"v":1,"t":[]}'
+HASH = "h1"
+BORN = 1_700_000_000_000_000
+
+
+class MemoryCase:
+    """Memory: a restart is the same object opened again."""
+
+    name = "memory"
+
+    def __init__(self, folder: Path) -> None:
+        self._store = MemoryStore()
+
+    def make(self) -> Store:
+        return self._store
+
+    def kill(self, store: Any, worker: str) -> None:
+        store.crash(worker)
+
+
+class SqliteCase:
+    """A SQLite file: a restart is another store on it."""
+
+    name = "sqlite"
+
+    def __init__(self, folder: Path) -> None:
+        self._path = folder / "runs.db"
+
+    def make(self) -> Store:
+        # What is asked here does not depend on how often the disk is waited for.
+        return SqliteStore(self._path, synchronous="normal")
+
+    def kill(self, store: Any, worker: str) -> None:
+        # The lock goes with the process; here only with the worker.
+        store._workers.drop(worker)
+
+
+CASES = (MemoryCase, SqliteCase)
+Case = MemoryCase | SqliteCase
+Scene = Callable[[Store], Coroutine[Any, Any, None]]
+
+
+def play(case: Case, scene: Scene) -> None:
+    """Run a scene on an open store, and close it."""
+
+    async def main() -> None:
+        store = case.make()
+        await store.open()
+        try:
+            await scene(store)
+        finally:
+            await store.close()
+
+    asyncio.run(main())
+
+
+def key(n: int) -> bytes:
+    """A run's key: a UUIDv7's shape, in the order of n."""
+    born = (BORN // 1000 + n).to_bytes(6, "big")
+    return born + b"\x70\x00\x80\x00" + n.to_bytes(6, "big")
+
+
+def row(
+    n: int,
+    seq: int,
+    *,
+    writer: str = "w1",
+    commit: int | None = None,
+    body: bytes = BODY,
+    at: int = BORN,
+    epoch: int = 0,
+    read: int = 0,
+    payloads: Sequence[bytes] = (),
+    change: RunChange | None = None,
+) -> JournalRow:
+    """A journal row of run n."""
+    number = seq if commit is None else commit
+    return JournalRow(key(n), seq, at, writer, number, body, epoch, read, payloads, change)
+
+
+def new(
+    n: int,
+    *,
+    definition: str = "order",
+    id: str | None = None,
+    owner: str | None = None,
+    ready_at: int = NEVER,
+    created: int | None = None,
+    first: JournalRow | None = None,
+    **more: Any,
+) -> NewRun:
+    """Run n, with its first row."""
+    return NewRun(
+        key=key(n),
+        definition=definition,
+        id=f"run-{n}" if id is None else id,
+        version="1",
+        hash=HASH,
+        created=BORN + n * 1000 if created is None else created,
+        first=row(n, 1, writer=owner or "client") if first is None else first,
+        owner=owner,
+        ready_at=ready_at,
+        **more,
+    )
+
+
+def worker(id: str) -> WorkerInfo:
+    return WorkerInfo(id, name="tests", host="here", pid=1)
+
+
+def definition(hash: str = HASH, source: bytes = b"{}") -> StoredDefinition:
+    return StoredDefinition(hash, "order", "1", "graph", source, BORN)
+
+
+def commit(store: Store, *rows: JournalRow) -> Awaitable[list[Verdict]]:
+    """The verdicts on one batch."""
+    return answered(lambda done: store.commit(rows, done))
+
+
+def start(store: Store, *runs: NewRun) -> Awaitable[list[Started]]:
+    """The answers to one batch of starts."""
+    return answered(lambda done: store.start(runs, done))
+
+
+async def outcomes(store: Store, *runs: NewRun) -> list[str]:
+    """The answers to one batch of starts, without the keys."""
+    return [started.outcome for started in await start(store, *runs)]
+
+
+async def answered(send: Callable[[Callable[[Any], None]], None]) -> Any:
+    """The one answer to a call that answers through a callback."""
+    answer: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+    send(answer.set_result)
+    result = await answer
+    if isinstance(result, Exception):
+        raise result
+    return list(result)

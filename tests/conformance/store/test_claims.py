@@ -1,0 +1,98 @@
+"""Claims: due runs, each to one worker, earliest first."""
+
+from __future__ import annotations
+
+from perdure.stores.port import NEVER, Claim, Finish, Release, Stall, Store
+from tests.conformance.store.kit import BORN, HASH, Case, commit, key, new, play, row, start
+
+
+def test_due_runs_are_claimed_once_earliest_first(case: Case) -> None:
+    async def scene(store: Store) -> None:
+        times = {1: 50, 2: 10, 3: 30, 4: 10}
+        await start(store, *[new(n, ready_at=at) for n, at in times.items()])
+        claimed = await store.claim_runs("w1", ["order"], 10)
+        assert claimed == [Claim(key(n), "order", HASH, 1) for n in (2, 4, 3, 1)]
+        assert await store.claim_runs("w2", ["order"], 10) == []
+        run = (await store.load(key(1))).run
+        assert (run.owner, run.epoch) == ("w1", 1)
+
+    play(case, scene)
+
+
+def test_a_claim_takes_no_more_than_asked(case: Case) -> None:
+    async def scene(store: Store) -> None:
+        await start(store, *[new(n, ready_at=n) for n in range(300)])
+        taken = []
+        for limit in (0, -1, 1, 150, 1000):
+            taken.append([claim.key for claim in await store.claim_runs("w1", ["order"], limit)])
+        assert [len(some) for some in taken] == [0, 0, 1, 150, 149]
+        assert [k for some in taken for k in some] == [key(n) for n in range(300)]
+
+    play(case, scene)
+
+
+def test_only_what_is_due_of_the_definitions_served_is_claimed(case: Case) -> None:
+    async def scene(store: Store) -> None:
+        later = store.now() + 3_600_000_000
+        await start(
+            store,
+            new(1, definition="a", ready_at=3),
+            new(2, definition="b", ready_at=2),
+            new(3, definition="c", ready_at=1),
+            new(4, definition="a", ready_at=later),
+            new(5, definition="a", ready_at=NEVER),
+            new(6, definition="a", ready_at=1, owner="w9"),
+        )
+        assert await store.claim_runs("w1", [], 9) == []
+        claimed = await store.claim_runs("w1", ["a", "b", "nope", "a"], 9)
+        assert [(claim.key, claim.definition) for claim in claimed] == [
+            (key(2), "b"), (key(1), "a"),
+        ]  # fmt: skip
+
+    play(case, scene)
+
+
+def test_across_definitions_the_earliest_come_first(case: Case) -> None:
+    async def scene(store: Store) -> None:
+        await start(store, *[new(n, definition="ab"[n % 2], ready_at=n) for n in range(20)])
+        claimed = await store.claim_runs("w1", ["a", "b"], 7)
+        assert [claim.key for claim in claimed] == [key(n) for n in range(7)]
+
+    play(case, scene)
+
+
+def test_a_released_run_is_claimed_when_it_is_due_again(case: Case) -> None:
+    async def scene(store: Store) -> None:
+        await start(store, new(1, owner="w1"), new(2, owner="w1"))
+        later = store.now() + 3_600_000_000
+        await commit(store, row(1, 2, change=Release(BORN)), row(2, 2, change=Release(later)))
+        assert await store.claim_runs("w2", ["order"], 9) == [Claim(key(1), "order", HASH, 1)]
+        assert await commit(store, row(1, 3, writer="w2", epoch=1, change=Release(BORN))) == [
+            "accepted"
+        ]
+        assert await store.claim_runs("w1", ["order"], 9) == [Claim(key(1), "order", HASH, 2)]
+
+    play(case, scene)
+
+
+def test_stalled_and_finished_runs_are_never_claimed(case: Case) -> None:
+    async def scene(store: Store) -> None:
+        await start(store, new(1, owner="w1"), new(2, owner="w1"))
+        ends = Finish("completed", 1)
+        await commit(store, row(1, 2, change=Stall("stuck")), row(2, 2, change=ends))
+        assert await store.claim_runs("w2", ["order"], 9) == []
+        assert (await store.describe("order", "run-1")).stalled == "stuck"
+
+    play(case, scene)
+
+
+def test_an_old_epoch_changes_nothing_for_the_same_worker(case: Case) -> None:
+    async def scene(store: Store) -> None:
+        await start(store, new(1, owner="w1"))
+        await commit(store, row(1, 2, change=Release(1)))
+        [claim] = await store.claim_runs("w1", ["order"], 1)
+        old = row(1, 3, epoch=0, change=Release(1))
+        assert await commit(store, old) == ["refused"]
+        assert await commit(store, row(1, 3, epoch=claim.epoch, change=Release(1))) == ["accepted"]
+
+    play(case, scene)
