@@ -103,6 +103,9 @@ class Graph(Definition[dict[str, Any], dict[str, Any]]):
 
 
 def _bytes(path: str) -> bytes:
+    if str(path).lower().endswith((".yaml", ".yml")):
+        message = "this version reads JSON and not YAML yet: write the document as JSON"
+        raise GraphError(message, [Finding("", message)])
     try:
         with open(path, "rb") as file:  # noqa: PTH123  no need for a Path
             return file.read(MAX_BYTES + 1)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections import Counter
 from collections.abc import Mapping
 from typing import Any, Final
 
@@ -77,11 +78,9 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     value = dict(pairs)
     if len(value) == len(pairs):
         return value
-    seen: set[str] = set()
+    counts = Counter(key for key, _ in pairs)
     marked = _Repeated(value)
-    marked.keys_twice = tuple(
-        dict.fromkeys(key for key, _ in pairs if key in seen or seen.add(key))  # type: ignore[func-returns-value]
-    )
+    marked.keys_twice = tuple(key for key, count in counts.items() if count > 1)
     return marked
 
 

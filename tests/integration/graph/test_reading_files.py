@@ -36,7 +36,10 @@ def test_a_byte_order_mark_does_no_harm(file: Path) -> None:
         (b'{"name": "\xe9"}', r"not UTF-8: byte 10 \(0xe9\) does not belong there; save it as"),
         ('{"name": "é"}'.encode("utf-16"), r"not UTF-8: byte 0 \(0xff\)"),
         (b" " * (4 * 1024 * 1024 + 1), "at most 4,194,304"),
-        (b'{"name": "One", "nodes": []}', "has 2 problems:\n  line 1, /name: .*\n  line 1, /nodes: "),
+        (
+            b'{"name": "One", "nodes": []}',
+            "has 2 problems:\n  line 1, /name: .*\n  line 1, /nodes: ",
+        ),
     ],
 )
 def test_a_file_that_is_no_document_is_refused_by_name(
@@ -52,6 +55,12 @@ def test_a_file_that_is_no_document_is_refused_by_name(
 def test_a_missing_file_is_said_to_be_missing(file: Path) -> None:
     with pytest.raises(GraphError, match="the file cannot be read: No such file or directory"):
         Graph.read(str(file))
+
+
+@pytest.mark.parametrize("name", ["order.yaml", "order.YML"])
+def test_yaml_is_not_read_and_the_message_says_so(tmp_path: Path, name: str) -> None:
+    with pytest.raises(GraphError, match="reads JSON and not YAML yet"):
+        Graph.read(str(tmp_path / name))
 
 
 def test_a_folder_is_no_file(tmp_path: Path) -> None:
