@@ -14,6 +14,7 @@ from perdure.model.errors import NotFound, StoreError
 from perdure.model.status import RunStatus
 from perdure.stores.paging import born
 from perdure.stores.port import (
+    GIVEN_BACK_FOR,
     NEVER,
     Claim,
     CommitDone,
@@ -232,6 +233,12 @@ class MemoryStore:
         except KeyError:
             raise NotFound(f"no definition with the hash {hash}") from None
 
+    async def latest_definition(self, name: str) -> StoredDefinition:
+        named = [d for d in self._definitions.values() if d.name == name]
+        if not named:
+            raise NotFound(f"no definition with the name {name}")
+        return max(named, key=lambda d: d.created)
+
     # ------------------------------------------------------------------------------- workers
 
     async def register(self, worker: WorkerInfo) -> int:
@@ -279,3 +286,20 @@ class MemoryStore:
             del self._free[run.new.key]
             claims.append(Claim(run.new.key, run.new.definition, run.new.hash, run.epoch))
         return claims
+
+    async def give_back(self, worker: str, claim: Claim, stalled: str | None) -> None:
+        run = self._runs.get(claim.key)
+        if run is None or run.owner != worker or run.epoch != claim.epoch:
+            return
+        run.owner, run.stalled = None, stalled
+        run.ready_at = NEVER if stalled is not None else self.now() + GIVEN_BACK_FOR
+        self._note_free(claim.key, run)
+
+    async def unstall(self, definitions: Sequence[str]) -> int:
+        now, names, count = self.now(), set(definitions), 0
+        for key, run in self._runs.items():
+            if run.stalled is not None and run.new.definition in names and run.owner is None:
+                run.stalled, run.ready_at = None, now
+                self._note_free(key, run)
+                count += 1
+        return count

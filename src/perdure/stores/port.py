@@ -20,6 +20,9 @@ from perdure.model.status import RunStatus
 
 NEVER = 2**63 - 1
 
+#: How long a run that could not be loaded is left alone before it is due again, in µs.
+GIVEN_BACK_FOR = 2_000_000
+
 
 class Finish(msgspec.Struct, frozen=True):
     """Rides on a journal row: the run ends, its owner lets it go. `output_ref`: the number of

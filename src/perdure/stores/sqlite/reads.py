@@ -68,6 +68,14 @@ def read_definition(db: Connection, hash: str) -> StoredDefinition:
     return StoredDefinition(*found)
 
 
+def read_latest_definition(db: Connection, name: str) -> StoredDefinition:
+    """The definition of a name that was published last."""
+    found = db.execute(query("latest_definition"), (name,)).fetchone()
+    if found is None:
+        raise NotFound(f"no definition with the name {name}")
+    return StoredDefinition(*found)
+
+
 def find_runs(db: Connection, asked: RunQuery) -> list[RunRow]:
     """A page of runs, newest first. Each statement walks one index and stops at the limit."""
     if asked.limit <= 0:

@@ -202,6 +202,9 @@ class SqliteStore:
     async def definition(self, hash: str) -> StoredDefinition:
         return await self._read.read(lambda db: reads.read_definition(db, hash))
 
+    async def latest_definition(self, name: str) -> StoredDefinition:
+        return await self._read.read(lambda db: reads.read_latest_definition(db, name))
+
     async def find(self, query: RunQuery) -> Sequence[RunRow]:
         return await self._read.read(lambda db: reads.find_runs(db, query))
 
@@ -245,6 +248,12 @@ class SqliteStore:
         return await self._write.call(
             lambda db: workers.claim_due(db, worker, definitions, limit, self.now()), limit
         )
+
+    async def give_back(self, worker: str, claim: Claim, stalled: str | None) -> None:
+        await self._write.call(lambda db: workers.give_back(db, worker, claim, stalled, self.now()))
+
+    async def unstall(self, definitions: Sequence[str]) -> int:
+        return await self._write.call(lambda db: workers.unstall(db, definitions, self.now()))
 
     # ------------------------------------------------------------------------------------- parts
 

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from perdure.model.errors import StoreError
-from perdure.stores.port import Claim, WorkerInfo
+from perdure.stores.port import GIVEN_BACK_FOR, NEVER, Claim, WorkerInfo
 from perdure.stores.sqlite.driver import Connection, IntegrityError
 from perdure.stores.sqlite.locks import WorkerLocks
 from perdure.stores.sqlite.queries import query, query_for
@@ -86,3 +86,20 @@ def claim_due(
             claimed += db.execute(query_for("claim", len(part)), (worker, *part)).fetchall()
     claimed.sort(key=lambda row: (row[4], row[0]))
     return [Claim(*row[:4]) for row in claimed]
+
+
+def give_back(db: Connection, worker: str, claim: Claim, stalled: str | None, now: int) -> None:
+    """Undo a claim, for a while or until somebody acts."""
+    ready_at = NEVER if stalled is not None else now + GIVEN_BACK_FOR
+    held = {"key": claim.key, "owner": worker, "epoch": claim.epoch}
+    db.execute(query("give_back"), {**held, "ready_at": ready_at, "stalled": stalled})
+
+
+def unstall(db: Connection, definitions: Sequence[str], now: int) -> int:
+    """Make the stalled runs of these definitions due; how many."""
+    count = 0
+    with Transaction(db):
+        for name in dict.fromkeys(definitions):
+            found = db.execute(query("unstall"), {"definition": name, "now": now})
+            count += found.rowcount
+    return count
