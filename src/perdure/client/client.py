@@ -221,7 +221,7 @@ def _no_chance() -> float:
 def _statuses(status: RunStatus | Sequence[RunStatus] | None) -> tuple[RunStatus, ...]:
     if status is None:
         return ()
-    return (status,) if isinstance(status, str) else tuple(status)  # type: ignore[return-value]
+    return (status,) if isinstance(status, str) else tuple(status)
 
 
 def _since_epoch(time: datetime) -> int:

@@ -196,8 +196,9 @@ class Store(Protocol):
     """What keeps runs. Safe to use from one event loop; every method may raise StoreError
     (transient: try again) unless it says otherwise."""
 
-    #: False for memory: nothing outlives the process.
-    durable: bool
+    @property
+    def durable(self) -> bool:
+        """False for memory: nothing outlives the process, and every call answers at once."""
 
     async def open(self) -> None:
         """Create or migrate the schema, or check it. A database written by a newer perdure, or
