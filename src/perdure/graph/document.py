@@ -29,7 +29,8 @@ RETRY_KEYS: Final = (
     *("attempts", "initial", "factor", "max_delay", "jitter", "max_elapsed"),
     *("retry_on", "never_on"),
 )
-ON_FAILURE: Final = ("continue", "drain", "cancel")
+ON_FAILURE: Final = ("continue",)
+LATER_ON_FAILURE: Final = ("drain", "cancel")
 #: In the order documents are explained, for messages.
 TYPES: Final = ("HTTP", "TASK", "SWITCH", "FORK", "JOIN")
 LATER_TYPES: Final = ("WAIT", "WAIT_FOR_SIGNAL", "WAIT_FOR_EVENT", "MAP", "CHILD")
@@ -107,7 +108,7 @@ def read_document(value: dict[str, Any], findings: list[Finding]) -> Document:
         entry=form.typed("entry", str, "write the id of a node"),
         max_duration=_positive(form, "max_duration", "leave it out for no end"),
         retention=_positive(form, "retention", "leave it out for 30 days") or DEFAULT_RETENTION,
-        on_failure=form.choice("on_failure", ON_FAILURE) or "continue",
+        on_failure=_on_failure(form),
         nodes=_nodes(form),
         edges=_edges(form),
         output=value.get("output"),
@@ -122,6 +123,18 @@ def _name(form: Form, key: str, example: str) -> str | None:
     except InvalidName as error:
         form.problem(key, str(error))
         return None
+
+
+def _on_failure(form: Form) -> str:
+    said = form.value.get("on_failure")
+    if said in LATER_ON_FAILURE:
+        form.problem(
+            "on_failure",
+            f'this version does not have "{said}" yet',
+            "leave it out: the other branches go on",
+        )
+        return "continue"
+    return form.choice("on_failure", ON_FAILURE) or "continue"
 
 
 def _positive(form: Form, key: str, otherwise: str) -> int | None:
@@ -164,8 +177,9 @@ def _node(index: int, item: Any, at: str, findings: list[Finding]) -> NodeEntry 
                 form.problem(key, f'a {kind} runs nothing: it has no "{key}"', "take it out")
         retry, timeout, queue = None, None, None
     else:
-        retry, timeout = _retry(form), form.duration("timeout")
-        queue = _name(form, "queue", "") if item.get("queue") is not None else None
+        retry, timeout, queue = _retry(form), form.duration("timeout"), None
+        if item.get("queue") is not None:
+            form.problem("queue", "this version does not have queues yet", "take it out")
     if not named_node:
         return None
     return NodeEntry(index, item["id"], kind, item.get("spec"), retry, timeout, queue, label)

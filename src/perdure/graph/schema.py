@@ -135,13 +135,12 @@ def _node() -> dict[str, Any]:
             "spec": {"anyOf": [{"type": "object"}, {"$ref": "#/$defs/template"}]},
             "retry": {"$ref": "#/$defs/retry"},
             "timeout": {"$ref": "#/$defs/duration", "description": "Of one attempt; 0: none."},
-            "queue": _NAME,
             "label": _LABEL,
         },
         ["id", "type"],
     )
     control = {"properties": {"spec": {"anyOf": [{"maxProperties": 0}, {"type": "null"}]}}}
-    nothing = {"not": {"anyOf": [{"required": [k]} for k in ("retry", "timeout", "queue")]}}
+    nothing = {"not": {"anyOf": [{"required": [k]} for k in ("retry", "timeout")]}}
     return {
         **schema,
         "allOf": [
