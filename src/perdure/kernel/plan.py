@@ -41,9 +41,9 @@ class Condition(Protocol):
 
 
 class PlannedNode(msgspec.Struct, frozen=True):
-    """One node. `reads`: the nodes whose outputs its spec and its outgoing conditions can read;
-    None when that cannot be told from the text. `step`: the step a TASK names when its name is
-    plain text. `timeout` in µs per attempt: None = the handler's default, 0 = no limit."""
+    """One node. `reads`: the nodes whose outputs its spec and its outgoing conditions can read,
+    and for a SWITCH those it may pass through; None when that cannot be told. `step`: the step a
+    TASK names when its name is plain text. `timeout` in µs per attempt: None = the handler's default, 0 = no limit."""
 
     id: str
     type: str
@@ -96,13 +96,10 @@ class GraphPlan(msgspec.Struct, frozen=True):
 
 
 def kept_outputs(plan: GraphPlan) -> frozenset[str] | None:
-    """What a template may read, what a SWITCH passes through, and what the run returns."""
+    """What a template may read or a SWITCH pass through, and what the run returns."""
     if plan.referenced is None or plan.output_reads is None:
         return None
     kept = set(plan.referenced) | set(plan.output_reads)
     if plan.output is None:
         kept.update(plan.leaves)
-    for switch in plan.choices:
-        kept.update(edge.source for edge in plan.shape.incoming[switch])
-        kept.add(switch)
     return frozenset(kept)

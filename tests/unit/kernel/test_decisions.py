@@ -146,6 +146,21 @@ def test_a_decision_made_again_after_a_load_draws_the_same_ids() -> None:
 
 
 @pytest.mark.rule("G-103")
+def test_ids_drawn_for_a_decision_given_up_are_used_by_what_comes_next() -> None:
+    nodes = [fork("f"), task("p"), task("q"), fork("g"), task("x"), task("y", "{{tasks.p.output}}")]
+    edges = [*chain("f", "p"), *chain("f", "q", "g", "x"), *chain("p", "y"), edge("g", "y")]
+    h = Harness(plan_of(nodes, edges), live=True)
+    h.start()
+    h.complete("p")
+    h.reload()
+    h.load_error = StoreError("down")
+    with pytest.raises(StoreError):
+        h.complete("q")
+    h.load_error = None
+    assert [t.task for t in of(h.complete("q"), CreateTask)] == ["t004", "t005", "t006"]
+
+
+@pytest.mark.rule("G-103")
 def test_task_ids_are_taken_in_the_order_tasks_are_created(draw: Draw) -> None:
     h = draw([fork("f"), task("a"), task("b")], [edge("f", "a"), edge("f", "b")])
     assert [t.task for t in of(h.start(), CreateTask)] == ["t001", "t002", "t003"]

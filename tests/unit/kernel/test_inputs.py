@@ -8,7 +8,17 @@ import pytest
 from perdure.kernel.actions import CreateTask, DispatchTask
 from tests.unit.kernel.conftest import Draw
 from tests.unit.kernel.drawing import chain, cond, edge, fork, http, otherwise, sw, task
-from tests.unit.kernel.harness import created, dispatched, failure_of, finish, input_of, kinds, of
+from tests.unit.kernel.harness import (
+    Harness,
+    created,
+    dispatched,
+    failure_of,
+    finish,
+    input_of,
+    kinds,
+    of,
+    plan_of,
+)
 
 
 @pytest.mark.rule("G-65", "G-66", "G-25", "G-72")
@@ -145,8 +155,10 @@ def test_a_secrets_text_stays_a_template_and_is_listed_by_its_place(draw: Draw) 
 
 
 @pytest.mark.rule("G-25")
-def test_a_nodes_queue_goes_with_its_dispatch(draw: Draw) -> None:
-    h = draw([http("a", queue="slow"), http("b")], chain("a", "b"))
+def test_a_nodes_queue_goes_with_its_dispatch() -> None:
+    plan = plan_of([http("a"), http("b")], chain("a", "b"))
+    nodes = {**plan.nodes, "a": msgspec.structs.replace(plan.nodes["a"], queue="slow")}
+    h = Harness(msgspec.structs.replace(plan, nodes=nodes))
     assert of(h.start(), DispatchTask)[0].queue == "slow"
     assert of(h.complete("a"), DispatchTask)[0].queue is None
 

@@ -65,6 +65,18 @@ def test_a_switch_loads_what_it_passes_through_and_what_it_asks_about_together()
     h.complete("p")
     assert dispatched(h.complete("q", {"big": 1})) == ["x"]
     assert h.loads == [("a",)]  # q's own output came with the event
+    two = reloaded(
+        [task("a"), fork("f"), task("p"), task("q"), sw("s"), task("x")],
+        [
+            *[*chain("a", "f", "p", "s"), *chain("f", "q", "s")],
+            cond("s", "x", "tasks.a.output.n > 0"),
+        ],
+    )
+    two.start()
+    two.complete("a", {"n": 1})
+    two.complete("p")
+    assert dispatched(two.complete("q")) == ["x"]
+    assert two.loads == [("a", "p")]
 
 
 @pytest.mark.rule("G-69")
@@ -168,8 +180,8 @@ def test_a_store_that_fails_while_loading_aborts_the_event_which_can_be_tried_ag
 
 @pytest.mark.rule("G-71", "D-10")
 def test_giving_up_on_a_decision_that_waits_leaves_no_trace() -> None:
-    h = Harness(plan_of([task("a"), task("b"), task("c", "{{tasks.a.output}}")],
-                        chain("a", "b", "c")), live=True)  # fmt: skip
+    spec = {"b": "{{tasks.b.output}}", "a": "{{tasks.a.output}}"}
+    h = Harness(plan_of([task("a"), task("b"), task("c", spec)], chain("a", "b", "c")), live=True)
     h.start()
     h.complete("a", {"n": 1})
     h.reload()
@@ -177,7 +189,30 @@ def test_giving_up_on_a_decision_that_waits_leaves_no_trace() -> None:
     next(decision)
     assert h.status("b") == "pending"  # also while it waits
     decision.close()
-    assert input_of(h.complete("b", {"right": True}), "c")["input"] == {"n": 1}
+    step = h.complete("b", {"right": True})
+    assert input_of(step, "c")["input"] == {"a": {"n": 1}, "b": {"right": True}}
+
+
+@pytest.mark.rule("D-10")
+def test_an_output_reported_in_a_decision_given_up_is_not_seen_by_anyone() -> None:
+    see_all = {"seen": "{{tasks.map(id, id + ' ' + tasks[id].status)}}"}
+    h = Harness(
+        plan_of(
+            [task("a"), fork("f"), task("b"), task("c", "{{tasks.a.output}}"), task("d"),
+             task("e", see_all)],
+            [*chain("a", "f", "b", "c"), *chain("f", "d", "e")],
+        ),
+        live=True,
+    )  # fmt: skip
+    h.start()
+    h.complete("a")
+    h.reload()
+    decision = h.machine.apply(NodeCompleted("t003", "b", 0, text({"wrong": True})))
+    next(decision)
+    decision.close()
+    h.fail("b")
+    seen = input_of(h.complete("d"), "e")["input"]["seen"]
+    assert seen == ["a completed", "f completed", "b failed", "d completed"]
 
 
 @pytest.mark.rule("G-71", "D-10")

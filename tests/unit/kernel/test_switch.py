@@ -40,6 +40,36 @@ def test_a_join_uses_the_recorded_decision(draw: Draw) -> None:
     assert dispatched(h.complete("x")) == ["j"]
 
 
+@pytest.mark.rule("G-60", "G-61")
+def test_a_recorded_choice_of_nothing_is_not_reconsidered(draw: Draw) -> None:
+    h = draw(
+        [fork("f"), sw("s"), task("slow"), task("j")],
+        [edge("f", "s"), edge("f", "slow"), cond("s", "j", "input.flag"), edge("slow", "j")],
+    )
+    h.start({"flag": False})
+    flip_input(h, {"flag": True})
+    h.fail("slow")
+    assert "blocked" not in finish(h.recorded()[-1]).failure.message
+    other = draw(
+        [sw("s"), sw("t"), task("x"), task("z")],
+        [cond("s", "x", "true"), cond("s", "t", "input.flag"), edge("x", "t"), edge("t", "z")],
+    )
+    other.start({"flag": False})
+    flip_input(other, {"flag": True})
+    switch = of(other.complete("x", {"from": "x"}), CreateTask)[0]
+    assert bytes(switch.output) == b'{"from":"x"}'
+
+
+@pytest.mark.rule("G-58")
+def test_of_several_that_lead_to_a_switch_the_first_is_passed_through(draw: Draw) -> None:
+    h = draw([fork("f"), task("p"), task("q"), sw("s")],
+             [*chain("f", "p", "s"), *chain("f", "q", "s")])  # fmt: skip
+    h.start()
+    h.complete("p", {"from": "p"})
+    switch = of(h.complete("q", {"from": "q"}), CreateTask)[0]
+    assert bytes(switch.output) == b'{"from":"p"}'
+
+
 def flip_input(h: Harness, value: object) -> None:
     """Change the recorded input behind the machine's back."""
     rows = h.recorded()
