@@ -54,6 +54,11 @@ def version() -> tuple[int, int, int]:
     return major, minor, patch
 
 
+def dotted(numbers: tuple[int, int, int]) -> str:
+    """A version as people write it."""
+    return ".".join(map(str, numbers))
+
+
 def has_wal_reset_bug() -> bool:
     """Whether only one process may work on a file with this library."""
     first, last = _WAL_RESET_BUG
@@ -64,8 +69,8 @@ def check_version() -> None:
     """Raise StoreError if the library is too old."""
     if version() < _OLDEST:
         raise StoreError(
-            f"SQLite {sqlite3.sqlite_version} is too old, perdure needs "
-            f"{'.'.join(map(str, _OLDEST))}: pip install 'perdure[sqlite-latest]'"
+            f"SQLite {dotted(version())} is too old, perdure needs {dotted(_OLDEST)}: "
+            "pip install 'perdure[sqlite-latest]'"
         )
 
 

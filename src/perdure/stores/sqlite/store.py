@@ -33,6 +33,7 @@ from perdure.stores.sqlite.driver import (
     Error,
     check_version,
     connect,
+    dotted,
     explain,
     has_wal_reset_bug,
     patiently,
@@ -136,11 +137,11 @@ class SqliteStore:
             if alone:
                 self._lock.sign()
         elif not self._unsafe:
-            library = ".".join(map(str, version()))
             raise StoreError(
-                f"database {self.path} is in use by {holder(file)}, and SQLite {library} can lose "
-                "commits when two processes write: stop the other one, let both use a newer "
-                "SQLite (pip install 'perdure[sqlite-latest]'), or accept the risk: unsafe=True"
+                f"database {self.path} is in use by {holder(file)}, and SQLite "
+                f"{dotted(version())} can lose commits when two processes write: stop the other "
+                "one, let both use a newer SQLite (pip install 'perdure[sqlite-latest]'), or "
+                "accept the risk with unsafe=True"
             )
 
     def _release_lock(self) -> None:

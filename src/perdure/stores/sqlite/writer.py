@@ -135,7 +135,12 @@ class Writer:
         self._count(rows)
 
     def _learn(self, seconds: float) -> None:
-        self._commit_time += (max(seconds, 0.0) - self._commit_time) / _MEMORY
+        if self._commit_time > INLINE_BUDGET:
+            self._commit_time = seconds  # a try after a retreat: what was before is over
+        else:
+            # One slow commit is an accident, however slow it was; a few in a row are a slow disk.
+            seconds = min(max(seconds, 0.0), INLINE_BUDGET * _MEMORY / 2)
+            self._commit_time += (seconds - self._commit_time) / _MEMORY
         if self._commit_time > INLINE_BUDGET:
             self._away_until = perf_counter() + _RETREAT
 

@@ -1,0 +1,98 @@
+"""The SQL files: each is used, each walks the index made for it, rows of parameters repeat."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from importlib.resources import files
+from pathlib import Path
+
+import pytest
+
+from perdure.stores.sqlite.driver import Connection, sqlite3
+from perdure.stores.sqlite.queries import migration, query, query_for, statements
+
+PACKAGE = Path(str(files("perdure.stores.sqlite")))
+NAMES = sorted(path.stem for path in (PACKAGE / "queries").glob("*.sql"))
+PARTS = {"run_columns"}
+
+
+@pytest.fixture(scope="module")
+def db() -> Iterator[Connection]:
+    connection = sqlite3.connect(":memory:")
+    for statement in statements(migration(1)):
+        connection.execute(statement)
+    yield connection
+    connection.close()
+
+
+def plan(db: Connection, name: str) -> list[str]:
+    sql = query(name)
+    named = set(re.findall(r":(\w+)", sql))
+    values = dict.fromkeys(named, 1) if named else [1] * sql.count("?")
+    return [row[3] for row in db.execute(f"EXPLAIN QUERY PLAN {sql}", values)]
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if name not in PARTS])
+def test_every_query_is_valid_and_walks_no_table_of_runs_or_rows(db: Connection, name: str) -> None:
+    steps = plan(db, name)
+    walks = [step for step in steps if re.match(r"SCAN (run|journal|payload)\b", step)]
+    assert walks == []
+
+
+@pytest.mark.parametrize(
+    ("name", "index"),
+    [
+        ("due", "run_claim (definition=? AND ready_at<?)"),
+        ("held", "run_owner (owner=?)"),
+        ("release_all", "run_owner (owner=?)"),
+        ("let_go", "sqlite_autoindex_run_1 (key=?)"),
+        ("take_over", "sqlite_autoindex_run_1 (key=?)"),
+        ("claim", "sqlite_autoindex_run_1 (key=?)"),
+        ("append", "sqlite_autoindex_run_1 (key=?)"),
+        ("load", "sqlite_autoindex_journal_1 (run=? AND seq>?)"),
+        ("find_by_definition", "run_by_definition (definition=? AND created>? AND created<?)"),
+        ("find_by_status", "run_by_status (status=? AND created>? AND created<?)"),
+    ],
+)
+def test_a_query_walks_the_index_that_was_made_for_it(
+    db: Connection, name: str, index: str
+) -> None:
+    assert any(step.endswith(index) for step in plan(db, name))
+
+
+def test_every_query_file_is_used_by_the_code() -> None:
+    code = "\n".join(path.read_text(encoding="utf-8") for path in PACKAGE.glob("*.py"))
+    sql = "\n".join(query(name) for name in NAMES)
+    included = {name for name in PARTS if f"{{{name}}}" not in sql}
+    unused = [name for name in NAMES if f'"{name}"' not in code and name not in included]
+    assert unused == []
+
+
+def test_a_row_of_parameters_is_repeated_and_nothing_else() -> None:
+    assert query_for("append_first", 3).count("(?, ?, ?, ?, ?, ?, ?)") == 3
+    assert query_for("append_first", 1) == query("append_first")
+    assert query_for("claim", 2).endswith(
+        "SET owner = ?, epoch = epoch + 1\nWHERE key IN (VALUES (?), (?))\n"
+        "RETURNING key, definition, hash, epoch, ready_at"
+    )
+
+
+def test_the_schema_has_the_indexes_of_the_design_and_the_journal_none_but_its_key(
+    db: Connection,
+) -> None:
+    named = db.execute(
+        "SELECT tbl_name, name FROM sqlite_schema WHERE type = 'index' AND sql IS NOT NULL"
+    ).fetchall()
+    assert sorted(named) == [
+        ("run", "run_by_definition"),
+        ("run", "run_by_status"),
+        ("run", "run_claim"),
+        ("run", "run_owner"),
+        ("run", "run_purge"),
+    ]
+
+
+def test_every_time_a_run_is_due_is_known() -> None:
+    # The least of null and a time is null: a run would never be due again.
+    assert "ready_at INTEGER NOT NULL" in migration(1)
