@@ -50,7 +50,7 @@ class Progress:
             self.screen.note(f"also goes on with {name}, left by an earlier process")
             return
         self.here = True
-        if live.epoch == 1:
+        if live.epoch == 0:  # born here
             self.screen.note(f"{name} starts, version {live.definition.version}")
             return
         for node, state in run.nodes.items():
@@ -74,6 +74,12 @@ class Progress:
         """A transition became durable."""
         if live.run_id == self.id and live.definition.name == self.workflow:
             self._take(told_of(transition, live.seq, ""))
+
+    def left(self, history: list[Mapping[str, Any]]) -> None:
+        """Another process took the run over; what it records from now on is followed."""
+        self.here = False
+        self._followed = len(history)
+        self.screen.note("another process goes on with it; following what it records")
 
     def follow(self, history: list[Mapping[str, Any]]) -> None:
         """What another process recorded so far."""

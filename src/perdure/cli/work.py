@@ -105,7 +105,7 @@ async def work(job: Job, progress: Progress) -> Ending:
     with stop as stopped, log_to(screen, secrets.redact):
         async with engine:
             run = await _start(engine, job, progress)
-            why = await _wait(run, progress, stopped, job.seconds)
+            why = await _wait(engine, run, progress, stopped, job.seconds)
             return await _ending(run, progress, why, stop.signal)
 
 
@@ -141,10 +141,14 @@ async def _first_input(run: Run[Any]) -> Any:
 
 
 async def _wait(
-    run: Run[Any], progress: Progress, stopped: asyncio.Future[None], seconds: float | None
+    engine: Engine,
+    run: Run[Any],
+    progress: Progress,
+    stopped: asyncio.Future[None],
+    seconds: float | None,
 ) -> Literal["ended", "timeout", "stopped"]:
     ended = asyncio.ensure_future(_end(run))
-    watched = asyncio.ensure_future(_watch(run, progress))
+    watched = asyncio.ensure_future(_watch(engine, run, progress))
     try:
         await asyncio.wait(
             {ended, watched, stopped}, timeout=seconds, return_when=asyncio.FIRST_COMPLETED
@@ -168,9 +172,11 @@ async def _end(run: Run[Any]) -> None:
         return  # an outcome too; it is read when everything is over
 
 
-async def _watch(run: Run[Any], progress: Progress) -> None:
+async def _watch(engine: Engine, run: Run[Any], progress: Progress) -> None:
     """Raise Trouble when the run stalls; meanwhile follow it where another process records."""
+    key = (await run._row()).key
     while True:
+        gone = key not in engine._shell.live
         row = await run._row()
         if row.stalled is not None:
             raise Trouble(
@@ -179,8 +185,11 @@ async def _watch(run: Run[Any], progress: Progress) -> None:
                 RUN_FAILED,
                 "stalled",
             )
-        if row.status not in TERMINAL and not progress.here:
-            progress.follow([record async for record in run.history()])
+        if row.status not in TERMINAL and gone:
+            history = [record async for record in run.history()]
+            if progress.here:
+                progress.left(history)
+            progress.follow(history)
         await asyncio.sleep(LOOK)
 
 
