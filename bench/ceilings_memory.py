@@ -1,32 +1,42 @@
-"""What memory allows: the bare coroutines, awaited, and their outcomes kept in a dict."""
+"""What memory allows: bare coroutines, awaited, and their outcomes kept in a dict."""
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import Callable, Coroutine
 from typing import Any
 
 import msgspec
 
-
-async def awaited(fn: Callable[..., Coroutine[Any, Any, Any]], steps: int) -> float:
-    """Steps a second when nothing is kept: one coroutine after another."""
-    given = {"n": 0} if fn.__code__.co_argcount else {}
-    begin = time.perf_counter()
-    for _ in range(steps):
-        await fn(**given)
-    return steps / (time.perf_counter() - begin)
+Fn = Callable[..., Coroutine[Any, Any, Any]]
 
 
-async def kept(fn: Callable[..., Coroutine[Any, Any, Any]], runs: int, steps: int) -> float:
-    """Steps a second when every outcome is encoded and kept before the next step starts: the
-    least that a journal in memory can be."""
+async def kept(fn: Fn, runs: int, steps: int) -> float:
+    """Steps a second of processor time when every outcome is encoded and kept before the next
+    step starts: the least that a journal in memory can be."""
     encode = msgspec.json.encode
     given = {"n": 0} if fn.__code__.co_argcount else {}
     journal: dict[tuple[int, int], bytes] = {}
-    begin = time.perf_counter()
+    begin = time.process_time()
     for run in range(runs):
         for seq in range(steps):
             output = await fn(**given)
             journal[run, seq] = encode({"do": "CompleteTask", "node": seq, "output": output})
-    return runs * steps / (time.perf_counter() - begin)
+    return runs * steps / (time.process_time() - begin)
+
+
+async def task_cost(rounds: int = 20, tasks: int = 500) -> float:
+    """µs of creating and awaiting an asyncio task, the quickest of several rounds: a measure of
+    the machine."""
+
+    async def nothing() -> None:
+        pass
+
+    best = float("inf")
+    for _ in range(rounds):
+        begin = time.process_time()
+        for _ in range(tasks):
+            await asyncio.create_task(nothing())
+        best = min(best, time.process_time() - begin)
+    return best / tasks * 1e6

@@ -30,23 +30,25 @@ async def wait(seconds: float) -> None:
 
 def plain(nodes: int = NODES) -> Graph:
     """Steps without input or output, one after another."""
-    return _line("plain", [_node(at, "nothing", None) for at in range(nodes)])
+    return line("plain", [node(at, "nothing", None) for at in range(nodes)])
 
 
 def reading(nodes: int = NODES) -> Graph:
     """Every node reads the output of the one before it, the first one the run's input."""
     inputs = ["{{input.n}}", *(f"{{{{tasks.n{at}.output.n}}}}" for at in range(nodes - 1))]
-    members = [_node(at, "add-one", {"n": text}) for at, text in enumerate(inputs)]
-    return _line("reading", members)
+    members = [node(at, "add-one", {"n": text}) for at, text in enumerate(inputs)]
+    return line("reading", members)
 
 
-def _node(at: int, name: str, given: dict[str, Any] | None) -> dict[str, Any]:
+def node(at: int, name: str, given: dict[str, Any] | None) -> dict[str, Any]:
+    """The node `n<at>`, calling a step."""
     spec: dict[str, Any] = {"step": name}
     if given is not None:
         spec["input"] = given
     return {"id": f"n{at}", "type": "TASK", "spec": spec}
 
 
-def _line(name: str, nodes: list[dict[str, Any]]) -> Graph:
+def line(name: str, nodes: list[dict[str, Any]]) -> Graph:
+    """A graph of these nodes, one after another."""
     edges = [{"from": f"n{at}", "to": f"n{at + 1}"} for at in range(len(nodes) - 1)]
     return Graph.load({"name": name, "nodes": nodes, "edges": edges})

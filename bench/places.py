@@ -1,13 +1,10 @@
-"""The stores that workloads run on, each with the loop that bounds it.
-
-A ceiling writes what the engine would, and decides nothing: rows as large as those of the very
-run that is measured, at as many rows a commit as there are runs at a time.
-"""
+"""The stores that workloads run on, and how large the rows are that they write there."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from statistics import mean
 
 import msgspec
 
@@ -37,12 +34,12 @@ def places(store: str) -> tuple[Place, ...]:
     return {"memory": (MEMORY,), "sqlite": SQLITE, "all": (MEMORY, *SQLITE)}[store]
 
 
-async def row_sizes(graph: Graph, steps: Sequence[object], given: object) -> list[int]:
-    """The sizes in bytes of the journal rows that one run of this graph writes."""
+async def row_size(graph: Graph, steps: Sequence[object], given: object) -> int:
+    """The mean size in bytes of the journal rows that a run of this graph writes."""
     store = MemoryStore()
     async with Engine(store, [graph, *steps]) as engine:
         run = await engine.start(graph, given)
         await run.result()
         row = await store.describe(graph.name, run.id)
         loaded = await store.load(row.key)
-    return [len(row.body) for row in loaded.journal]
+    return round(mean(len(row.body) for row in loaded.journal))

@@ -1,23 +1,29 @@
 """W1 and W8: chains of ten trivial steps, one run and 64 runs at a time.
 
-W1 shows what a step costs, W8 what a node costs whose input is a template.
+W1 shows what a step costs through the graph door, W8 what a node costs whose input is a template
+that reads the node before.
 """
 
 from __future__ import annotations
 
 import asyncio
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from bench.ceilings_memory import kept
+from bench.ceilings import grouped_commit
+from bench.ceilings_memory import kept, task_cost
 from bench.chains import NODES, add_one, nothing, plain, reading
 from bench.figures import Budget, Figure, compare, rated, seconds
-from bench.places import MEMORY, Place, row_sizes
+from bench.places import MEMORY, Place, row_size
+from bench.scale import Scale
 from perdure import Engine, Graph, Step
+
+#: What the task of asyncio cost on the machine that the budgets in µs were written on.
+TASK_THERE = 5.5
 
 
 class Chain(msgspec.Struct, frozen=True):
@@ -36,6 +42,24 @@ class Load(msgspec.Struct, frozen=True):
     at_a_time: int
 
 
+BUDGETS = {
+    ("W1", "memory", 1): Budget(micros=16),
+    ("W1", "memory", 64): Budget(micros=16),
+    ("W8", "memory", 64): Budget(micros=16),
+    ("W8", "sqlite full", 64): Budget(share=0.35, rate=15_000),
+}
+
+
+def w1() -> Chain:
+    """Ten steps without input or output."""
+    return Chain("W1", plain(), nothing)
+
+
+def w8() -> Chain:
+    """Ten nodes, each reading the one before."""
+    return Chain("W8", reading(), add_one, {"n": 0})
+
+
 async def drive(engine: Engine, chain: Chain, load: Load) -> None:
     """Start runs and wait for their results, as many at a time as the load says."""
     numbers: Iterator[int] = iter(range(load.runs))
@@ -51,20 +75,52 @@ async def drive(engine: Engine, chain: Chain, load: Load) -> None:
 
 
 async def rate(place: Place, chain: Chain, load: Load) -> float:
-    """Nodes a second on a fresh store."""
+    """Nodes a second on a fresh store, which has run a few before."""
     with tempfile.TemporaryDirectory() as folder:
         url = place.url(Path(folder))
         async with Engine(url, [chain.graph, chain.step]) as engine:
             await drive(engine, chain, Load(load.at_a_time, load.at_a_time))
-            took = await seconds(drive(engine, chain, load))
+            took = await seconds(drive(engine, chain, load), busy=place is MEMORY)
     return load.runs * NODES / took
 
 
-def w1() -> Chain:
-    """Ten steps without input or output."""
-    return Chain("W1", plain(), nothing)
+async def measure(
+    chain: Chain, places: Sequence[Place], loads: Sequence[int], scale: Scale
+) -> list[Figure]:
+    """The figures of a chain on every place, at every number of runs at a time."""
+    figures = []
+    body = await row_size(chain.graph, [chain.step], chain.given)
+    for place in places:
+        for at_a_time in loads:
+            load = Load(scale.runs(place, at_a_time), at_a_time)
+            figures.append(await _figure(chain, place, load, body, scale))
+    return figures
 
 
-def w8() -> Chain:
-    """Ten nodes, each reading the one before."""
-    return Chain("W8", reading(), add_one, {"n": 0})
+async def _figure(chain: Chain, place: Place, load: Load, body: int, scale: Scale) -> Figure:
+    async def ceiling() -> float:
+        if place.sync is None:
+            return await kept(chain.step.fn, load.runs, NODES)
+        return grouped_commit(load.at_a_time, scale.seconds, place.sync, body=body)
+
+    rates, ceilings = await compare(scale.repeats, lambda: rate(place, chain, load), ceiling)
+    runs = "1 run" if load.at_a_time == 1 else f"{load.at_a_time} runs"
+    figure = rated(
+        chain.name, f"{place.name}, {runs}", "node", rates, ceilings, _CEILINGS[place.sync is None],
+        BUDGETS.get((chain.name, place.name, load.at_a_time)),
+    )  # fmt: skip
+    if place.sync is None:
+        here = await task_cost()
+        figure.note = (
+            f"an asyncio task costs {here:.1f} µs here; where it costs {TASK_THERE} µs, as on the "
+            f"machine of the budget, {1e6 / figure.value:.1f} µs would be "
+            f"{1e6 / figure.value * TASK_THERE / here:.1f} µs"
+        )
+    return figure
+
+
+_CEILINGS = {
+    True: "memory: the bare coroutine awaited, its outcome encoded and put in a dict",
+    False: "SQLite: a bare loop in a writer thread, rows as large as these runs' own, "
+    "one row of each run at a time in a commit",
+}
