@@ -14,7 +14,7 @@ import gc
 import pstats
 import time
 from collections.abc import Callable
-from itertools import count
+from itertools import count, pairwise
 
 from msgspec import Raw
 
@@ -42,7 +42,7 @@ def chain(nodes: int, reading: bool) -> GraphPlan:
         "nodes": [
             {"id": n, "type": "TASK", "spec": spec} for n, spec in zip(names, specs, strict=True)
         ],
-        "edges": [{"from": a, "to": b} for a, b in zip(names, names[1:], strict=False)],
+        "edges": [{"from": a, "to": b} for a, b in pairwise(names)],
     }).plan  # fmt: skip
 
 

@@ -43,7 +43,8 @@ class Condition(Protocol):
 class PlannedNode(msgspec.Struct, frozen=True):
     """One node. `reads`: the nodes whose outputs its spec and its outgoing conditions can read,
     and for a SWITCH those it may pass through; None when that cannot be told. `step`: the step a
-    TASK names when its name is plain text. `timeout` in µs per attempt: None = the handler's default, 0 = no limit."""
+    TASK names when its name is plain text. `timeout` in µs per attempt: None = the handler's
+    default, 0 = no limit."""
 
     id: str
     type: str
