@@ -7,7 +7,34 @@ from __future__ import annotations
 
 import perdure
 
-PUBLIC: list[str] = []
+PUBLIC = [
+    "AlreadyStarted",
+    "Canceled",
+    "Client",
+    "Definition",
+    "DefinitionError",
+    "Engine",
+    "Failure",
+    "Graph",
+    "InvalidRequest",
+    "NotFound",
+    "PerdureError",
+    "Permanent",
+    "Retry",
+    "Run",
+    "RunActive",
+    "RunFailed",
+    "RunFinished",
+    "RunInfo",
+    "Step",
+    "StepContext",
+    "StepFailed",
+    "StoreError",
+    "TimedOut",
+    "Unsupported",
+    "current_step",
+    "step",
+]
 
 
 def test_the_public_names_are_exactly_these() -> None:

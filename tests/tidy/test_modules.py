@@ -12,6 +12,7 @@ DOORS = {
     "perdure": "the public names",
     "perdure.__main__": "python -m perdure",
     "perdure.cli.main": "the console script",
+    "perdure.codec.envelope": "the stored form of the typed doors, fixed before they are built",
 }
 
 #: Third-party package -> where it may be imported. The core has three; the rest are extras.
@@ -20,6 +21,7 @@ PLACES = {
     "click": ("perdure.cli",),
     "cronsim": ("perdure.engine",),
     "aiohttp": ("perdure.engine.handlers",),
+    "yarl": ("perdure.engine.handlers",),  # comes with aiohttp, which takes URLs as its own
     "rich": ("perdure.cli",),
     "pysqlite3": ("perdure.stores.sqlite",),
 }

@@ -48,9 +48,7 @@ def _active(link: Link, status: dict[str, str], chosen: dict[str, set[str]]) -> 
     return link.source not in chosen or link.target in chosen[link.source]
 
 
-def _run(
-    graph: Drawn, node: Node, status: dict[str, str], chosen: dict[str, set[str]]
-) -> str:
+def _run(graph: Drawn, node: Node, status: dict[str, str], chosen: dict[str, set[str]]) -> str:
     if node.kind == "TASK":
         readable = node.reads is None or status[node.reads] == "completed"
         return "completed" if readable and node.ends == "well" else "failed"
