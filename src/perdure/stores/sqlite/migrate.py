@@ -7,6 +7,7 @@ damaged or of a newer perdure is left exactly as it was.
 from __future__ import annotations
 
 import hashlib
+import os
 from pathlib import Path
 from typing import Final
 
@@ -20,46 +21,28 @@ APPLICATION_ID: Final = 0x50657264
 #: The schema this code works with: the number of the last file in `schema/`.
 VERSION: Final = 1
 
-_MAGIC: Final = b"SQLite format 3\x00"
-_HEADER: Final = 100
 
+def check_place(path: Path) -> None:
+    """Raise StoreError for a path where no database can be.
 
-def check_file(path: Path) -> None:
-    """Raise StoreError for a path that cannot become, or is not, a whole SQLite database."""
+    The file itself is never opened but through SQLite: closing it would drop the locks that other
+    connections of this process hold on it.
+    """
     if not path.parent.is_dir():
         raise StoreError(f"folder {path.parent} does not exist: create it, or give another path")
-    try:
-        with path.open("rb") as file:
-            header = file.read(_HEADER)
-    except FileNotFoundError:
-        return
-    except OSError as error:
-        raise StoreError(f"database {path} cannot be read: {error.strerror}") from error
-    if not header:
-        return
-    if not header.startswith(_MAGIC):
-        raise StoreError(f"{path} is not a SQLite database: give another path, it was left as is")
-    _check_length(path, header)
+    if path.is_dir():
+        raise StoreError(f"{path} is a folder: give the path of a file")
 
 
-def _check_length(path: Path, header: bytes) -> None:
-    """A file shorter than its header says has lost its end (a cut copy, a full disk)."""
-    pages = int.from_bytes(header[28:32], "big")
-    page_size = int.from_bytes(header[16:18], "big")
-    page_size = 65536 if page_size == 1 else page_size
-    wal = Path(f"{path}-wal")
-    # With a log beside it the file may rightly be short: its pages are still in the log.
-    logged = wal.exists() and wal.stat().st_size > 0
-    size = path.stat().st_size
-    if not logged and size < pages * page_size:
-        raise StoreError(
-            f"database {path} is damaged: {size:,} bytes of {pages * page_size:,}; restore it "
-            "from a backup"
-        )
+def check_rights(path: Path) -> None:
+    """Raise StoreError for a database that can only be read, which SQLite finds out too late."""
+    if not os.access(path, os.W_OK, effective_ids=os.access in os.supports_effective_ids):
+        raise StoreError(f"database {path} cannot be written: check the permissions of the file")
 
 
 def check_schema(db: Connection, path: Path) -> int:
-    """The version of the schema, 0 if the database is empty.
+    """The version of the schema, 0 if the database is empty. Within a transaction: several may
+    be making it at this moment.
 
     Raises StoreError, having written nothing, for one of another program or a newer perdure.
     """

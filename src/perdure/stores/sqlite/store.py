@@ -41,10 +41,11 @@ from perdure.stores.sqlite.driver import (
 )
 from perdure.stores.sqlite.journal import commit_rows
 from perdure.stores.sqlite.locks import FileLock, WorkerLocks, holder
-from perdure.stores.sqlite.migrate import check_file, check_schema, migrate
+from perdure.stores.sqlite.migrate import check_place, check_rights, check_schema, migrate
 from perdure.stores.sqlite.queries import query
 from perdure.stores.sqlite.readers import Readers
 from perdure.stores.sqlite.starts import start_runs
+from perdure.stores.sqlite.transaction import Transaction
 from perdure.stores.sqlite.writer import Writer
 
 #: How long a lock of another process is waited for before it is an error, in seconds.
@@ -99,7 +100,7 @@ class SqliteStore:
 
     def _open(self) -> Connection:
         check_version()
-        check_file(self.path)
+        check_place(self.path)
         self._take_lock()
         db: Connection | None = None
         try:
@@ -116,7 +117,9 @@ class SqliteStore:
         return db
 
     def _prepare(self, db: Connection) -> None:
-        check_schema(db, self.path)
+        with Transaction(db, write=False):
+            check_schema(db, self.path)
+        check_rights(self.path)
         db.execute("PRAGMA journal_mode = WAL")
         db.execute(f"PRAGMA synchronous = {self._synchronous.upper()}")
         db.execute("PRAGMA wal_autocheckpoint = 0")

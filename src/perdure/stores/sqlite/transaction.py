@@ -1,4 +1,5 @@
-"""One transaction that takes the write lock at once, so that it cannot fail half-way for it."""
+"""Transactions: one to write, which takes the lock at once so that it cannot fail half-way for
+it, and one to read several things as of one moment."""
 
 from __future__ import annotations
 
@@ -10,13 +11,14 @@ from perdure.stores.sqlite.driver import Connection
 class Transaction:
     """`with Transaction(db):` commits at the end, or rolls back and lets the exception go on."""
 
-    __slots__ = ("_db",)
+    __slots__ = ("_begin", "_db")
 
-    def __init__(self, db: Connection) -> None:
+    def __init__(self, db: Connection, *, write: bool = True) -> None:
         self._db = db
+        self._begin = "BEGIN IMMEDIATE" if write else "BEGIN"
 
     def __enter__(self) -> None:
-        self._db.execute("BEGIN IMMEDIATE")
+        self._db.execute(self._begin)
 
     def __exit__(
         self,
