@@ -84,11 +84,11 @@ def crash(place: Place, runs: int, step: float = STEP) -> Crash:
         finally:
             os.kill(worker.pid, signal.SIGKILL)
             worker.communicate()
-        before = _steps(log)
+        before = steps_begun(log)
         begin = time.perf_counter()
         out, _ = _worker([*args, "finish", *rest]).communicate(timeout=_PATIENCE)
         restart = time.perf_counter() - begin
-        after = _steps(log)
+        after = steps_begun(log)
     if b"finished" not in out:
         raise RuntimeError("the second worker did not finish the runs")
     seen = Counter(run for run, _ in before)
@@ -116,13 +116,13 @@ def _wait_until(log: Path, worker: subprocess.Popen[bytes], steps: int) -> None:
     if worker.stdout.readline().strip() != b"started":
         raise RuntimeError("the first worker did not start the runs")
     deadline = time.monotonic() + _PATIENCE
-    while sum(_steps(log).values()) < steps:
+    while sum(steps_begun(log).values()) < steps:
         if worker.poll() is not None or time.monotonic() > deadline:
             raise RuntimeError("the first worker did not get far enough to be killed")
         time.sleep(0.002)
 
 
-def _steps(log: Path) -> Counter[tuple[str, str]]:
+def steps_begun(log: Path) -> Counter[tuple[str, str]]:
     """How often each step began."""
     if not log.exists():
         return Counter()

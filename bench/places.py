@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 from statistics import mean
+from typing import Any
 
 import msgspec
 
-from perdure import Engine, Graph
+from perdure import Engine, Graph, Step
 from perdure.stores.memory import MemoryStore
 
 
@@ -34,7 +35,7 @@ def places(store: str) -> tuple[Place, ...]:
     return {"memory": (MEMORY,), "sqlite": SQLITE, "all": (MEMORY, *SQLITE)}[store]
 
 
-async def row_size(graph: Graph, steps: Sequence[object], given: object) -> int:
+async def row_size(graph: Graph, steps: Sequence[Step[..., Any]], given: object) -> int:
     """The mean size in bytes of the journal rows that a run of this graph writes."""
     store = MemoryStore()
     async with Engine(store, [graph, *steps]) as engine:

@@ -1,0 +1,116 @@
+"""Every workload of the measurements runs, at its smallest, and says what it should.
+
+No figure is judged here: how fast a machine is proves nothing about the code. W5 kills processes
+and W6 starts many; what is tested of them is what they count, not that they run.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from bench import __main__ as bench
+from bench import crash, imports, starts, throughput
+from bench.figures import Budget, Figure, rated
+from bench.places import MEMORY, SQLITE, places, row_size
+from bench.report import as_json, table
+from bench.scale import TINY
+
+
+@pytest.mark.parametrize("chain", [throughput.w1(), throughput.w8()], ids=["W1", "W8"])
+def test_a_chain_is_measured_in_memory_beside_its_ceiling(chain: throughput.Chain) -> None:
+    [figure] = asyncio.run(throughput.measure(chain, [MEMORY], [2], TINY))
+    assert (figure.workload, figure.case) == (chain.name, "memory, 2 runs")
+    assert figure.value > 0
+    assert figure.ceiling is not None
+    assert figure.ceiling > 0
+
+
+def test_a_chain_of_reading_nodes_counts_up_from_the_input_of_the_run() -> None:
+    async def last_output() -> object:
+        chain = throughput.w8()
+        async with throughput.Engine("memory:", [chain.graph, chain.step]) as engine:
+            return await engine.run(chain.graph, {"n": 5})
+
+    assert asyncio.run(last_output()) == {"n9": {"n": 15}}
+
+
+def test_starts_are_measured_in_memory_beside_their_ceiling() -> None:
+    [figure] = asyncio.run(starts.measure([MEMORY], TINY))
+    assert figure.workload == "W3"
+    assert figure.value > 0
+
+
+def test_the_size_of_rows_is_that_of_the_rows_a_run_writes() -> None:
+    chain = throughput.w8()
+    size = asyncio.run(row_size(chain.graph, [chain.step], chain.given))
+    assert 100 < size < 1000
+
+
+def test_dependencies_are_those_without_extras() -> None:
+    assert [name.split(">")[0] for name in sorted(imports.dependencies())] == [
+        "click",
+        "cronsim",
+        "msgspec",
+    ]
+
+
+def test_a_log_of_steps_counts_each_time_one_began(tmp_path: Path) -> None:
+    log = tmp_path / "steps.log"
+    assert crash.steps_begun(log) == Counter()
+    log.write_text("r0 n0\nr0 n1\nr0 n1\n")
+    assert crash.steps_begun(log) == {("r0", "n0"): 1, ("r0", "n1"): 2}
+
+
+@pytest.mark.parametrize(
+    ("budget", "rate", "ratio", "met"),
+    [
+        (Budget(micros=16), 62_500, 0.0, True),
+        (Budget(micros=16), 62_000, 0.0, False),
+        (Budget(share=0.35, rate=15_000), 15_000, 0.1, True),
+        (Budget(share=0.35, rate=15_000), 9_000, 0.35, True),
+        (Budget(share=0.35, rate=15_000), 14_999, 0.34, False),
+    ],
+)
+def test_a_budget_is_met_by_any_of_its_limits(
+    budget: Budget, rate: float, ratio: float, met: bool
+) -> None:
+    assert budget.met(rate, ratio) is met
+
+
+def test_a_ratio_is_the_median_of_the_repeats_own_ratios() -> None:
+    figure = rated("W0", "x", "node", [10, 20, 90], [100, 100, 100], "a wall", Budget(share=0.5))
+    assert (figure.value, figure.ratio, figure.met) == (20, 0.2, False)
+
+
+def test_the_table_says_which_budgets_were_missed_and_json_keeps_everything() -> None:
+    figures = [
+        Figure("W1", "memory", 50_000, "nodes/s", 1e6, "a dict", 0.05, "<= 16 µs a node", False),
+        Figure("W6", "import perdure", 40, "ms", budget="<= 60 ms", met=True, note="a note"),
+    ]
+    first, _, w1, w6, *rest = table(figures).splitlines()
+    assert first.split() == ["case", "figure", "µs", "each", "ceiling", "ratio", "budget"]
+    assert "50,000 nodes/s" in w1
+    assert w1.split()[-9:-6] == ["20", "1,000,000", "5%"]
+    assert w1.endswith("MISSED")
+    assert w6.endswith("met")
+    assert rest == ["", "ceiling: a dict", "W6 import perdure: a note"]
+    kept = msgspec.json.decode(as_json(figures))
+    assert msgspec.convert(kept["figures"], list[Figure]) == figures
+
+
+def test_stores_are_chosen_by_name() -> None:
+    assert places("all") == (MEMORY, *SQLITE)
+    assert places("memory") == (MEMORY,)
+    assert [place.sync for place in places("sqlite")] == ["full", "normal"]
+
+
+def test_an_unknown_workload_is_named_with_those_there_are(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert bench.main(["w99"]) == 2
+    assert "no workload w99; there are w1, w3, w5, w6, w8" in capsys.readouterr().out
