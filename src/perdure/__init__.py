@@ -1,30 +1,40 @@
-"""perdure: durable workflows. A run survives the process that started it."""
+"""perdure: durable workflows. A run survives the process that started it.
 
-from perdure.client.client import Client
-from perdure.client.engine import Engine
-from perdure.client.run import Run, RunInfo
-from perdure.flow.step import Step, step
-from perdure.graph.definition import Graph
-from perdure.model.definition import Definition
-from perdure.model.errors import (
-    AlreadyStarted,
-    Canceled,
-    DefinitionError,
-    Failure,
-    InvalidRequest,
-    NotFound,
-    PerdureError,
-    Permanent,
-    RunActive,
-    RunFailed,
-    RunFinished,
-    StepFailed,
-    StoreError,
-    TimedOut,
-    Unsupported,
-)
-from perdure.model.policy import Retry
-from perdure.model.step_context import StepContext, current_step
+A name is imported from where it lives when it is first asked for, so that a program that needs
+little of perdure (`perdure --help`, a module that only declares steps) begins quickly.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from perdure.client.client import Client
+    from perdure.client.engine import Engine
+    from perdure.client.run import Run, RunInfo
+    from perdure.flow.step import Step, step
+    from perdure.graph.definition import Graph
+    from perdure.model.definition import Definition
+    from perdure.model.errors import (
+        AlreadyStarted,
+        Canceled,
+        DefinitionError,
+        Failure,
+        InvalidRequest,
+        NotFound,
+        PerdureError,
+        Permanent,
+        RunActive,
+        RunFailed,
+        RunFinished,
+        StepFailed,
+        StoreError,
+        TimedOut,
+        Unsupported,
+    )
+    from perdure.model.policy import Retry
+    from perdure.model.step_context import StepContext, current_step
 
 __all__ = [
     "AlreadyStarted",
@@ -54,3 +64,32 @@ __all__ = [
     "current_step",
     "step",
 ]
+
+_ERRORS = """
+    AlreadyStarted Canceled DefinitionError Failure InvalidRequest NotFound PerdureError Permanent
+    RunActive RunFailed RunFinished StepFailed StoreError TimedOut Unsupported
+"""
+_HOMES = {
+    "perdure.client.client": "Client",
+    "perdure.client.engine": "Engine",
+    "perdure.client.run": "Run RunInfo",
+    "perdure.flow.step": "Step step",
+    "perdure.graph.definition": "Graph",
+    "perdure.model.definition": "Definition",
+    "perdure.model.errors": _ERRORS,
+    "perdure.model.policy": "Retry",
+    "perdure.model.step_context": "StepContext current_step",
+}
+_HOME_OF = {name: module for module, names in _HOMES.items() for name in names.split()}
+
+
+def __getattr__(name: str) -> Any:
+    home = _HOME_OF.get(name)
+    if home is None:
+        raise AttributeError(f"module 'perdure' has no attribute {name!r}")
+    value = globals()[name] = getattr(import_module(home), name)
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
@@ -29,6 +28,8 @@ def list_runs(
     workflow: str | None, statuses: tuple[Any, ...], limit: int, store: str, as_json: bool
 ) -> None:
     """List the runs in the store, newest first."""
+    import asyncio
+
     found = asyncio.run(_runs(existing(store), workflow, statuses, limit + 1))
     shown, more = found[:limit], len(found) > limit
     if as_json:

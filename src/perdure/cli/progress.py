@@ -66,7 +66,7 @@ class Progress:
             for v in self.book.having("pending")
         ]
         if not done:
-            return f"begins at {', '.join(pending)}"
+            return f"begins at {', '.join(pending)}: nothing was recorded before"
         nodes = "1 node is" if len(done) == 1 else f"{len(done)} nodes are"
         return f"goes on from {', '.join(pending)}: {nodes} recorded, and not done again"
 

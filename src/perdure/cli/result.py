@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -35,6 +34,8 @@ def result(name: RunName, wait: bool, timeout: float | None, store: str, as_json
 
     Exits with 1 if it failed, with 4 if it has not ended (yet).
     """
+    import asyncio
+
     seconds = timeout if timeout is not None else None if wait else 0
     info, output, failure, book = asyncio.run(_result(existing(store), name, seconds))
     if as_json:
@@ -59,6 +60,8 @@ def result(name: RunName, wait: bool, timeout: float | None, store: str, as_json
 async def _result(
     store: str, name: RunName, seconds: float | None
 ) -> tuple[RunInfo, Any, Failure | None, NodeBook]:
+    import asyncio
+
     from perdure.cli.nodes import NodeBook
     from perdure.client.client import Client
     from perdure.model.errors import Failure

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from perdure.cli.nodes import NodeBook, NodeView, reason
 from perdure.cli.options import RunName, RunNameType, existing, json_option, store_option
 from perdure.cli.output import clock, instant, moment, print_json, run_json, shortened, table, took
 
 if TYPE_CHECKING:
+    from perdure.cli.nodes import NodeView
     from perdure.client.run import RunInfo
 
 
@@ -24,7 +23,11 @@ if TYPE_CHECKING:
 @json_option
 def show(name: RunName, history: bool, store: str, as_json: bool) -> None:
     """Show the run WORKFLOW/ID: its status, its nodes, what each gave."""
-    info, records = asyncio.run(_load(existing(store), name))
+    import asyncio
+
+    from perdure.cli.nodes import NodeBook
+
+    info, records = asyncio.run(load_run(existing(store), name))
     book = NodeBook()
     for record in records:
         book.take(record)
@@ -44,7 +47,8 @@ def show(name: RunName, history: bool, store: str, as_json: bool) -> None:
         _print_history(records)
 
 
-async def _load(store: str, name: RunName) -> tuple[RunInfo, list[Mapping[str, Any]]]:
+async def load_run(store: str, name: RunName) -> tuple[RunInfo, list[Mapping[str, Any]]]:
+    """A run and its history. Raises NotFound, StoreError."""
     from perdure.client.client import Client
 
     async with Client(store) as client:
@@ -67,6 +71,8 @@ def _node_json(view: NodeView) -> dict[str, Any]:
 
 
 def _print_run(info: RunInfo) -> None:
+    from perdure.cli.nodes import reason
+
     end = info.finished or datetime.now(UTC)
     length = took((end - info.created).total_seconds())
     lines = [
@@ -104,6 +110,8 @@ def _took(view: NodeView, info: RunInfo) -> str:
 
 
 def _outcome(view: NodeView) -> str:
+    from perdure.cli.nodes import reason
+
     if view.branches is not None:
         return f"chose {', '.join(view.branches) or 'nothing'}"
     if view.failure is not None and view.status != "completed":

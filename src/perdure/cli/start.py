@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -38,6 +37,8 @@ def start(
 
     It is durable when this returns. A worker takes it: `perdure run FILE --id ID` is one.
     """
+    import asyncio
+
     from perdure.client.urls import sqlite_file, store_of
 
     store_of(store)
