@@ -48,8 +48,8 @@ class Worker:
 
     def __init__(self, words: Sequence[str], folder: Path, heard: Callable[[str], None]) -> None:
         environment = {k: v for k, v in os.environ.items() if k != "PERDURE_STORE"}
-        self._process = subprocess.Popen(
-            [sys.executable, "-m", "perdure", *words],  # noqa: S603  the demo's own words
+        self._process = subprocess.Popen(  # noqa: S603  the demo's own words
+            [sys.executable, "-m", "perdure", *words],
             cwd=folder,
             env=environment,
             stdin=subprocess.DEVNULL,
