@@ -85,7 +85,8 @@ def _act(tell: Teller, folder: Path, seed: int) -> dict[str, Any]:
     now = _book(folder)
     asked = Counter(line["node"] for line in witnessed if "node" in line)
     charged = [line["charged"] for line in witnessed if "charged" in line]
-    total = now.nodes["fetch"].output["body"]["total"] if "fetch" in now.nodes else 0.0
+    fetched = now.nodes["fetch"].output if "fetch" in now.nodes else None
+    total = fetched["body"]["total"] if fetched else 0.0
     found = accounts(types, then, now, asked)
     held = checks(found, _status(folder), charged, total)
     _close(tell, found, held, witnessed, folder, output)

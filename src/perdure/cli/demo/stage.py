@@ -78,7 +78,12 @@ class Worker:
 
     def wait(self, seconds: float) -> int:
         """Its exit code, when it has ended and everything it said was handed on."""
-        code = self._process.wait(seconds)
+        try:
+            code = self._process.wait(seconds)
+        except subprocess.TimeoutExpired:
+            raise Trouble(
+                f"process {self.pid} did not end within {seconds:g} s", 1, "demo"
+            ) from None
         for thread in self._threads:
             thread.join()
         return code
