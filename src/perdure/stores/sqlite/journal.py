@@ -105,12 +105,12 @@ def _append_all(db: Connection, rows: Sequence[JournalRow]) -> None:
 
 
 def _append_one(db: Connection, row: JournalRow) -> Verdict:
-    if not db.execute(query_for("append_if_free", 1), journal_values([row])).rowcount:
+    if db.execute(query_for("append_if_free", 1), journal_values([row])).rowcount != 1:
         mine = _author(db, row) == (row.writer, row.commit)
         return "mine" if mine else "refused"
     if row.change is not None:
         values = (row.run, row.writer, row.epoch, *outcome(row))
-        if not db.execute(query_for("let_go", 1), values).rowcount:
+        if db.execute(query_for("let_go", 1), values).rowcount != 1:
             db.execute(query("take_back"), (row.run, row.seq))
             return "refused"
     keep_payloads(db, [row])
