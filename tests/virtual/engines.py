@@ -1,0 +1,86 @@
+"""Engines in virtual time, and short ways to write graph documents."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from typing import Any
+from unittest import mock
+
+from perdure.client.client import Client
+from perdure.client.engine import Engine
+from perdure.graph.definition import Graph
+from perdure.stores.port import Store
+from tests.virtual.loop import VirtualClock
+
+
+def engine_on(store: Store, *things: Any, **options: Any) -> Engine:
+    """An engine whose clock is the loop's."""
+    with mock.patch("perdure.client.client.SystemClock", VirtualClock):
+        return Engine(store, things, **options)
+
+
+def client_on(store: Store) -> Client:
+    """A client whose clock is the loop's."""
+    with mock.patch("perdure.client.client.SystemClock", VirtualClock):
+        return Client(store)
+
+
+@asynccontextmanager
+async def killed(store: Any, *things: Any, **options: Any) -> AsyncIterator[Engine]:
+    """An engine that dies at the end as a process does: nothing is written, nobody is told."""
+    engine = engine_on(store, *things, **options)
+    await engine.__aenter__()
+    try:
+        yield engine
+    finally:
+        await kill(engine, store)
+
+
+async def kill(engine: Engine, store: Any) -> None:
+    """Let the engine be dead, as if its process had been killed."""
+    shell = engine._shell
+    shell.stopping = True
+    shell.commits.abandon()
+    shell.starts.abandon()
+    for live in list(shell.live.values()):
+        live.die()
+    shell.live.clear()
+    shell.timeouts.close()
+    engine._waiters.close()
+    tasks = [task for task in shell._tasks if task is not asyncio.current_task()]
+    for task in tasks:
+        task.cancel()
+    if tasks:
+        await asyncio.wait(tasks)
+    store.crash(shell.worker)
+
+
+def task(id: str, step: str | None = None, input: Any = None, **rest: Any) -> dict[str, Any]:
+    """A TASK node calling the step of its own name, or the one named."""
+    spec: dict[str, Any] = {"step": step or id}
+    if input is not None:
+        spec["input"] = input
+    return {"id": id, "type": "TASK", "spec": spec, **rest}
+
+
+def node(id: str, type: str) -> dict[str, Any]:
+    """A control node."""
+    return {"id": id, "type": type}
+
+
+def graph(
+    name: str,
+    nodes: Sequence[dict[str, Any]],
+    edges: Sequence[str | dict[str, Any]] | None = None,
+    **top: Any,
+) -> Graph:
+    """A graph of these nodes. Edges are "a b" or whole; without any, one node follows another."""
+    if edges is None:
+        edges = [f"{a['id']} {b['id']}" for a, b in zip(nodes, nodes[1:], strict=False)]
+    full = [
+        dict(zip(("from", "to"), edge.split(), strict=True)) if isinstance(edge, str) else edge
+        for edge in edges
+    ]
+    return Graph.load({"name": name, "nodes": list(nodes), "edges": full, **top})
