@@ -126,4 +126,5 @@ class Claims:
         live = self._shell.live.pop(claim.key, None)
         if live is not None:
             live.die()
+            self._shell.waiters.left(claim.key)
         await self._shell.store.give_back(self._shell.worker, claim, stalled)

@@ -90,7 +90,7 @@ class Shell:
         eager = not store.durable
         self.commits: Lane[JournalRow, Verdict] = Lane(store.commit, eager=eager)
         self.starts: Lane[NewRun, Started] = Lane(store.start, eager=eager)
-        self.waiters = Waiters(store)
+        self.waiters = Waiters(store, self.live.__contains__)
         self.claims = Claims(self, definitions, rebuild, poll)
         self._handlers = handlers
         self._info = info
@@ -223,10 +223,12 @@ class Shell:
         """The run belongs to another worker now: forget it."""
         self.live.pop(live.key, None)
         live.die()
+        self.waiters.left(live.key)
 
     def left(self, live: LiveRun, verdict: Any) -> None:
         """A release or a stall was answered; in every case the run is not ours any more."""
         self.live.pop(live.key, None)
+        self.waiters.left(live.key)
         if verdict not in ("accepted", "mine"):
             _log.warning("%s/%s was let go: %s", live.definition.name, live.run_id, verdict)
 

@@ -7,6 +7,8 @@ Waiting never owns the run: a caller that goes away changes nothing.
 from __future__ import annotations
 
 import asyncio
+import contextlib
+from collections.abc import Callable
 from typing import Final
 
 import msgspec
@@ -30,65 +32,68 @@ class Outcome(msgspec.Struct, frozen=True):
 
 
 class Waiters:
-    """Futures by run, answered by the engine or by looking at the store."""
+    """Futures by run: answered when it ends here, or by looking at the store.
 
-    def __init__(self, store: Store) -> None:
+    `is_live` says whether a run is in this process's memory: then its end is told, and nobody
+    needs to look.
+    """
+
+    def __init__(self, store: Store, is_live: Callable[[bytes], bool] = lambda key: False) -> None:
         self._store = store
-        self._futures: dict[bytes, list[asyncio.Future[Outcome]]] = {}
+        self._is_live = is_live
+        self._futures: dict[bytes, list[asyncio.Future[Outcome | None]]] = {}
         self._closed = False
 
     def ended(self, key: bytes, action: FinishRun) -> None:
         """A run of this process ended, durably."""
-        futures = self._futures.pop(key, None)
-        if not futures:
-            return
-        output = None if action.output is None else bytes(action.output)
-        outcome = Outcome(action.status, output, action.failure)
-        for future in futures:
-            if not future.done():
-                future.set_result(outcome)
+        if key in self._futures:
+            output = None if action.output is None else bytes(action.output)
+            self._tell(key, Outcome(action.status, output, action.failure))
 
-    async def wait(self, row: RunRow) -> Outcome:
-        """How the run ended, whoever runs it. Raises StoreError when the store stays away."""
-        if row.status in TERMINAL:
-            return await stored_outcome(self._store, row)
-        if self._closed:
-            raise PerdureError("the engine is closed")
-        future: asyncio.Future[Outcome] = asyncio.get_running_loop().create_future()
-        self._futures.setdefault(row.key, []).append(future)
-        try:
-            return await self._answer(row, future)
-        finally:
-            futures = self._futures.get(row.key)
-            if futures is not None and future in futures:
-                futures.remove(future)
-                if not futures:
-                    del self._futures[row.key]
-
-    async def _answer(self, row: RunRow, future: asyncio.Future[Outcome]) -> Outcome:
-        pause = FIRST_LOOK
-        while True:
-            done, _ = await asyncio.wait([future], timeout=pause)
-            if done:
-                return future.result()
-            pause = min(pause * 1.6, RAREST_LOOK)
-            try:
-                row = await self._store.describe(row.definition, row.id)
-            except StoreError:
-                continue
-            if row.status in TERMINAL and not future.done():
-                return await stored_outcome(self._store, row)
+    def left(self, key: bytes) -> None:
+        """A run left this process without having ended: whoever waits has to look for it."""
+        self._tell(key, None)
 
     def close(self) -> None:
         """The engine stops: whoever still waits is told so."""
         self._closed = True
-        for futures in self._futures.values():
-            for future in futures:
-                if not future.done():
-                    future.set_exception(
-                        PerdureError("the engine was closed; the run goes on when one runs again")
-                    )
-        self._futures.clear()
+        for key in list(self._futures):
+            self._tell(key, None)
+
+    def _tell(self, key: bytes, outcome: Outcome | None) -> None:
+        for future in self._futures.pop(key, ()):
+            if not future.done():
+                future.set_result(outcome)
+
+    async def wait(self, row: RunRow) -> Outcome:
+        """How the run ended, whoever runs it. Raises PerdureError when the engine closes."""
+        pause = FIRST_LOOK
+        while row.status not in TERMINAL:
+            if self._closed:
+                raise PerdureError("the engine was closed; the run goes on when one runs again")
+            told = await self._told(row.key, None if self._is_live(row.key) else pause)
+            if told is not None:
+                return told
+            pause = min(pause * 1.6, RAREST_LOOK)
+            with contextlib.suppress(StoreError):  # it may be back at the next look
+                row = await self._store.describe(row.definition, row.id)
+        return await stored_outcome(self._store, row)
+
+    async def _told(self, key: bytes, seconds: float | None) -> Outcome | None:
+        """The outcome, if it is told within that time; None = no limit."""
+        future: asyncio.Future[Outcome | None] = asyncio.get_running_loop().create_future()
+        self._futures.setdefault(key, []).append(future)
+        try:
+            if seconds is None:
+                return await future
+            await asyncio.wait([future], timeout=seconds)
+            return future.result() if future.done() else None
+        finally:
+            waiting = self._futures.get(key)
+            if waiting is not None and future in waiting:
+                waiting.remove(future)
+                if not waiting:
+                    del self._futures[key]
 
 
 async def stored_outcome(store: Store, row: RunRow) -> Outcome:
