@@ -26,7 +26,7 @@ def test_the_conformance_suite_holds_without_pysqlite3(tmp_path: Path) -> None:
         "sys.exit(pytest.main(sys.argv[1:]))"
     )
     done = subprocess.run(
-        [sys.executable, "-c", code, "-q", "-p", "no:cacheprovider", "-m", "not slow",
+        [sys.executable, "-c", code, "-q", "-m", "not slow",
          "-k", "sqlite", "tests/conformance/store", "tests/unit/stores"],
         cwd=ROOT,
         env={**os.environ, "PYTHONPATH": f"{tmp_path}{os.pathsep}{ROOT / 'src'}"},
