@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
@@ -78,7 +79,7 @@ def graph(
 ) -> Graph:
     """A graph of these nodes. Edges are "a b" or whole; without any, one node follows another."""
     if edges is None:
-        edges = [f"{a['id']} {b['id']}" for a, b in zip(nodes, nodes[1:], strict=False)]
+        edges = [f"{a['id']} {b['id']}" for a, b in itertools.pairwise(nodes)]
     full = [
         dict(zip(("from", "to"), edge.split(), strict=True)) if isinstance(edge, str) else edge
         for edge in edges

@@ -45,12 +45,11 @@ class Lane(Generic[Row, Answer]):
     def submit(self, row: Row, then: Then) -> None:
         """Queue a row. `then` is called with the store's answer, or with the exception when this
         row can never be written."""
-        self._waiting.append((row, then))
-        if self._under_way is not None or self._scheduled:
+        if self._eager and self._under_way is None and not self._waiting and not self._batches:
+            self._write([(row, then)])
             return
-        if self._eager:
-            self._flush()
-        else:
+        self._waiting.append((row, then))
+        if self._under_way is None and not self._scheduled:
             self._scheduled = True
             asyncio.get_running_loop().call_soon(self._flush)
 
@@ -79,10 +78,16 @@ class Lane(Generic[Row, Answer]):
                 batch = self._waiting[: self._most]
                 del self._waiting[: self._most]
             self._write(batch)
+        # Stores may answer before `send` returns, and the last answer finds a flush scheduled.
+        if self._under_way is None:
+            self._wake_idle()
 
     def _write(self, batch: list[tuple[Row, Then]]) -> None:
         self._under_way = batch
-        self._send([row for row, _ in batch], self._answered)
+        try:
+            self._send([row for row, _ in batch], self._answered)
+        except Exception as error:
+            self._answered(error)
 
     def _answered(self, answers: Sequence[Answer] | Exception) -> None:
         batch = self._under_way
@@ -97,7 +102,7 @@ class Lane(Generic[Row, Answer]):
         else:
             self._delay = FIRST_DELAY
             for (_, then), answer in zip(batch, answers, strict=True):
-                then(answer)
+                _tell(then, answer)
         self._go_on()
 
     def _go_on(self) -> None:
@@ -117,7 +122,7 @@ class Lane(Generic[Row, Answer]):
 
     def _halve(self, batch: list[tuple[Row, Then]], error: Exception) -> None:
         if len(batch) == 1:
-            batch[0][1](error)
+            _tell(batch[0][1], error)
             return
         middle = len(batch) // 2
         self._batches += [batch[middle:], batch[:middle]]
@@ -127,3 +132,11 @@ class Lane(Generic[Row, Answer]):
             if not future.done():
                 future.set_result(None)
         self._idle.clear()
+
+
+def _tell(then: Then, answer: Any) -> None:
+    """One that cannot take its answer must not keep the others from theirs."""
+    try:
+        then(answer)
+    except Exception:
+        _log.exception("what follows from a row that was written failed")
