@@ -237,7 +237,8 @@ class MemoryStore:
         named = [d for d in self._definitions.values() if d.name == name]
         if not named:
             raise NotFound(f"no definition with the name {name}")
-        return max(named, key=lambda d: d.created)
+        # Of two with one time, the one that came last.
+        return max(reversed(named), key=lambda d: d.created)
 
     # ------------------------------------------------------------------------------- workers
 

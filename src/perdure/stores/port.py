@@ -55,8 +55,8 @@ class JournalRow(msgspec.Struct):
     """Everything of one run that becomes durable together.
 
     (writer, commit) identify the try: the same bytes sent again after an unknown outcome are
-    recognised as `mine`. `epoch` is checked only when a `change` rides along. `payloads` are
-    the values over 4 KiB that `body` refers to by number.
+    recognised as `mine`. Number tries from 1: 0 is the store's own. `epoch` is checked only when
+    a `change` rides along. `payloads` are the values over 4 KiB that `body` refers to by number.
     """
 
     run: bytes
@@ -72,8 +72,9 @@ class JournalRow(msgspec.Struct):
 
 
 #: accepted: durable now. mine: an earlier try of these very bytes was already durable.
-#: refused: another writer took this seq or the run (or the change's owner/epoch no longer
-#: holds): nothing of this row was written; drop the run. busy: try again later.
+#: refused: another writer took this seq or the run, or the change's owner/epoch no longer
+#: holds, or the run has ended or is not there: nothing of this row was written; drop the run.
+#: busy: try again later.
 Verdict: TypeAlias = Literal["accepted", "mine", "refused", "busy"]
 CommitDone: TypeAlias = Callable[[Sequence[Verdict] | Exception], None]
 
@@ -81,8 +82,9 @@ CommitDone: TypeAlias = Callable[[Sequence[Verdict] | Exception], None]
 class NewRun(msgspec.Struct):
     """A run to insert, with its first journal row (seq 1).
 
-    `owner` None: due at `ready_at` for whoever claims it. `input` stands in the first journal
-    row; it is not repeated here. `hash` names the definition's content.
+    `owner` None: due at `ready_at` for whoever claims it. A run is born at epoch 0, with or
+    without an owner. `input` stands in the first journal row; it is not repeated here. `hash`
+    names the definition's content.
     """
 
     key: bytes
@@ -112,7 +114,8 @@ StartDone: TypeAlias = Callable[[Sequence[Started] | Exception], None]
 
 class RunRow(msgspec.Struct, frozen=True):
     """A run as the store sees it. `failure` is JSON of a FailureRecord. `output` is None also
-    when `output_at` (seq, n) says where a large one stands."""
+    when `output_at` (seq, n) says where a large one stands. `crashes` counts takeovers since the
+    last row that was not one."""
 
     key: bytes
     definition: str
@@ -182,7 +185,8 @@ class StoredDefinition(msgspec.Struct, frozen=True):
 
 
 class RunQuery(msgspec.Struct, frozen=True):
-    """Which runs `find` lists, newest first. `before`: the key of the last run of the page
+    """Which runs `find` lists, newest first (by `created`, then key). No `status` means all;
+    `created_after` leaves out its own moment. `before`: the key of the last run of the page
     before (keyset paging)."""
 
     definition: str | None = None

@@ -135,8 +135,8 @@ def worker(id: str) -> WorkerInfo:
     return WorkerInfo(id, name="tests", host="here", pid=1)
 
 
-def definition(hash: str = HASH, source: bytes = b"{}") -> StoredDefinition:
-    return StoredDefinition(hash, "order", "1", "graph", source, BORN)
+def definition(hash: str = HASH, source: bytes = b"{}", created: int = BORN) -> StoredDefinition:
+    return StoredDefinition(hash, "order", "1", "graph", source, created)
 
 
 def commit(store: Store, *rows: JournalRow) -> Awaitable[list[Verdict]]:

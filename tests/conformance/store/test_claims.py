@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from perdure.stores.port import NEVER, Claim, Finish, Release, Stall, Store
+from perdure.stores.port import GIVEN_BACK_FOR, NEVER, Claim, Finish, Release, Stall, Store
 from tests.conformance.store.kit import BORN, HASH, Case, commit, key, new, play, row, start
 
 
@@ -94,5 +94,57 @@ def test_an_old_epoch_changes_nothing_for_the_same_worker(case: Case) -> None:
         old = row(1, 3, epoch=0, change=Release(1))
         assert await commit(store, old) == ["refused"]
         assert await commit(store, row(1, 3, epoch=claim.epoch, change=Release(1))) == ["accepted"]
+
+    play(case, scene)
+
+
+def test_a_claim_given_back_is_due_again_after_a_while(case: Case) -> None:
+    async def scene(store: Store) -> None:
+        await start(store, new(1, ready_at=BORN))
+        [claim] = await store.claim_runs("w1", ["order"], 1)
+        before = store.now()
+        await store.give_back("w1", claim, None)
+        run = (await store.load(key(1))).run
+        assert (run.owner, run.stalled, run.epoch) == (None, None, 1)
+        assert before <= run.ready_at - GIVEN_BACK_FOR <= store.now()
+        assert await store.claim_runs("w2", ["order"], 1) == []
+
+    play(case, scene)
+
+
+def test_a_claim_given_back_with_a_reason_stalls_until_it_is_unstalled(case: Case) -> None:
+    async def scene(store: Store) -> None:
+        await start(store, new(1, ready_at=BORN), new(2, ready_at=BORN, definition="other"))
+        for claim in await store.claim_runs("w1", ["order", "other"], 2):
+            await store.give_back("w1", claim, "no step named ship")
+        run = (await store.load(key(1))).run
+        assert (run.owner, run.stalled, run.ready_at) == (None, "no step named ship", NEVER)
+        assert await store.claim_runs("w2", ["order", "other"], 2) == []
+        assert await store.unstall([]) == 0
+        assert await store.unstall(["order", "order", "nope"]) == 1
+        assert await store.unstall(["order"]) == 0
+        assert await store.claim_runs("w2", ["order", "other"], 2) == [
+            Claim(key(1), "order", HASH, 2)
+        ]
+        assert (await store.load(key(1))).run.stalled is None
+        assert (await store.load(key(2))).run.stalled == "no step named ship"
+
+    play(case, scene)
+
+
+def test_a_claim_that_does_not_hold_any_more_cannot_be_given_back(case: Case) -> None:
+    async def scene(store: Store) -> None:
+        await start(store, new(1, ready_at=BORN))
+        [old] = await store.claim_runs("w1", ["order"], 1)
+        await commit(store, row(1, 2, epoch=1, change=Release(BORN)))
+        [held] = await store.claim_runs("w1", ["order"], 1)
+        for worker, claim in (("w1", old), ("w2", held)):
+            await store.give_back(worker, claim, "mine no more")
+            run = (await store.load(key(1))).run
+            assert (run.owner, run.epoch, run.stalled) == ("w1", 2, None)
+        await commit(store, row(1, 3, epoch=2, change=Finish("completed", NEVER - 1)))
+        await store.give_back("w1", held, "too late")
+        assert await store.unstall(["order"]) == 0
+        assert (await store.load(key(1))).run.stalled is None
 
     play(case, scene)

@@ -26,7 +26,7 @@ from hypothesis.stateful import (
 )
 
 from perdure.model.errors import NotFound, StoreError
-from perdure.stores.port import Finish, JournalRow, NewRun, Release, RunQuery, Stall
+from perdure.stores.port import Claim, Finish, JournalRow, NewRun, Release, RunQuery, Stall
 from tests.conformance.store.kit import (
     BORN,
     MemoryCase,
@@ -110,6 +110,7 @@ class Stores(RuleBasedStateMachine):
         self.clock = 0
         self.registered = 0
         self.alive: list[str] = []
+        self.claims: list[Claim] = []
         self.open()
 
     def open(self) -> None:
@@ -137,12 +138,13 @@ class Stores(RuleBasedStateMachine):
 
     @initialize()
     def begin(self) -> None:
-        """A worker, and runs in three situations, so that operations meet something."""
+        """A worker, and runs in four situations, so that operations meet something."""
         self.register()
         owned = new(0, definition="a", owner="r0", first=row(0, 1, payloads=[b"big"]))
         lost = new(1, definition="b", owner="gone")
         due = new(2, definition="a", ready_at=0)
-        self.both("start", lambda store: start(store, owned, lost, due))
+        stuck = new(3, definition="a", first=row(3, 1, change=Stall("stuck")))
+        self.both("start", lambda store: start(store, owned, lost, due, stuck))
 
     @rule(batch=st.lists(rows(), max_size=5).map(one_of_each_run))
     def commit(self, batch: list[JournalRow]) -> None:
@@ -172,7 +174,19 @@ class Stores(RuleBasedStateMachine):
 
     @rule(names=st.lists(st.sampled_from(DEFINITIONS), max_size=2), limit=st.integers(0, 3))
     def claim(self, names: list[str], limit: int) -> None:
-        self.both("claim", lambda store: store.claim_runs(self.alive[0], names, limit))
+        self.claims += self.both(
+            "claim", lambda store: store.claim_runs(self.alive[0], names, limit)
+        )
+
+    @precondition(lambda self: self.claims)
+    @rule(data=st.data(), stalled=st.none() | st.text(max_size=3))
+    def give_back(self, data: Any, stalled: str | None) -> None:
+        claim = data.draw(st.sampled_from(self.claims))
+        self.both("give_back", lambda store: store.give_back(self.alive[0], claim, stalled))
+
+    @rule(names=st.lists(st.sampled_from(DEFINITIONS), max_size=2))
+    def unstall(self, names: list[str]) -> None:
+        self.both("unstall", lambda store: store.unstall(names))
 
     @rule()
     def register(self) -> None:
@@ -276,6 +290,7 @@ def test_the_operations_compared_meet_every_kind_of_answer() -> None:
         *(("payloads", kind) for kind in ("True", "StoreError")),
         *(("define", kind) for kind in ("True", "NotFound")),
         ("claim", "True"),
+        ("unstall", "True"),
         ("find", "True"),
         ("unregister", "False"),
     }

@@ -113,6 +113,19 @@ def test_a_definition_is_published_once_under_its_hash(case: Case) -> None:
     play(case, scene)
 
 
+def test_the_latest_definition_of_a_name_is_the_one_created_last(case: Case) -> None:
+    async def scene(store: Store) -> None:
+        with pytest.raises(NotFound, match="order"):
+            await store.latest_definition("order")
+        for hash, created in (("h1", 5), ("h2", 9), ("h3", 7), ("h4", 9)):
+            await store.define(definition(hash, created=created))
+        assert (await store.latest_definition("order")).hash == "h4"
+        with pytest.raises(NotFound):
+            await store.latest_definition("orde")
+
+    play(case, scene)
+
+
 def test_runs_and_definitions_are_there_after_a_restart(case: Case) -> None:
     async def before(store: Store) -> None:
         await store.define(definition())
