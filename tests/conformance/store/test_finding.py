@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from perdure.model.status import RunStatus
@@ -21,12 +23,12 @@ async def populate(store: Store, count: int) -> None:
             await commit(store, row(n, 2, change=Finish(status, NEVER - 1)))
 
 
-async def paged(store: Store, size: int, **query: object) -> list[int]:
+async def paged(store: Store, size: int, **query: Any) -> list[int]:
     """The numbers of all runs found, page by page."""
     found: list[bytes] = []
     while True:
         before = found[-1] if found else None
-        page = await store.find(RunQuery(limit=size, before=before, **query))  # type: ignore[arg-type]
+        page = await store.find(RunQuery(limit=size, before=before, **query))
         assert len(page) <= size
         if not page:
             return [int.from_bytes(k[10:], "big") for k in found]
