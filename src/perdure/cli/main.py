@@ -11,7 +11,7 @@ from typing import Any
 import click
 
 from perdure.cli.demo.command import demo
-from perdure.cli.exits import INTERRUPTED, Trouble, trouble_of
+from perdure.cli.exits import INTERRUPTED, JSON, USAGE, Trouble, trouble_of
 from perdure.cli.lint import lint
 from perdure.cli.list import list_runs
 from perdure.cli.result import result
@@ -27,6 +27,10 @@ class Commands(click.Group):
         """Run the command; every exception becomes a message and an exit code."""
         try:
             return super().invoke(ctx)
+        except click.UsageError as error:
+            if ctx.meta.get(JSON):
+                raise Trouble(error.format_message(), USAGE, "usage") from None
+            raise
         except (click.ClickException, click.exceptions.Exit):
             raise
         except (click.Abort, KeyboardInterrupt):

@@ -158,4 +158,4 @@ def _reason(failure: Mapping[str, Any] | None) -> str:
 def reason(kind: str, message: str) -> str:
     """A failure in words: its kind, where the message does not begin with it, and message."""
     text = message.strip() or kind
-    return text if text.startswith(kind) else f"{kind}: {text}"
+    return text if text.startswith((kind, f"the {kind}")) else f"{kind}: {text}"

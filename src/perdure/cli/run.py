@@ -80,7 +80,9 @@ def run(
         file,
     )
     command = _resume_command(job, apps)
-    book, ending = _shown(job, command, generated=run_id is None)
+    if run_id is None:
+        job.parting = f"if this process dies, go on with: {command}"
+    book, ending = _shown(job)
     _leave(_report(job, ending, book, command, as_json))
 
 
@@ -104,7 +106,7 @@ def _resume_command(job: Job, apps: tuple[str, ...]) -> str:
     return shlex.join(words)
 
 
-def _shown(job: Job, command: str, *, generated: bool) -> tuple[NodeBook, Ending]:
+def _shown(job: Job) -> tuple[NodeBook, Ending]:
     import asyncio
 
     from perdure.cli.nodes import NodeBook
@@ -113,8 +115,6 @@ def _shown(job: Job, command: str, *, generated: bool) -> tuple[NodeBook, Ending
 
     book = NodeBook()
     with _screen(book, job.graph) as screen:
-        if generated:
-            screen.note(f"if this process dies, go on with: {command}")
         progress = Progress(job.graph.name, job.id, book, screen)
         return book, asyncio.run(work(job, progress))
 

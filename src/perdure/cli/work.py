@@ -34,7 +34,8 @@ LOOK: Final = 0.5
 
 
 class Job(msgspec.Struct):
-    """What to run, and how. `seconds`: how long to wait, None = until the end."""
+    """What to run, and how. `seconds`: how long to wait, None = until the end. `document`: the
+    name of its file."""
 
     graph: Graph
     steps: list[Step[..., Any]]
@@ -47,6 +48,8 @@ class Job(msgspec.Struct):
     seconds: float | None = None
     hosts: tuple[str, ...] = ()
     document: str = ""
+    #: What to say once the run has started.
+    parting: str = ""
 
 
 class Ending(msgspec.Struct):
@@ -106,16 +109,22 @@ async def work(job: Job, progress: Progress) -> Ending:
         async with engine:
             run = await _start(engine, job, progress)
             why = await _wait(engine, run, progress, stopped, job.seconds)
+            if why == "timeout":
+                screen.note(f"the time is over: steps under way have {GRACE} s to end")
             return await _ending(run, progress, why, stop.signal)
 
 
 async def _start(engine: Engine, job: Job, progress: Progress) -> Run[Any]:
     try:
-        return await engine.start(
+        run = await engine.start(
             job.graph, job.input, id=job.id, config=job.config, start_node=job.start_node
         )
     except AlreadyStarted as error:
-        run: Run[Any] = error.run
+        run = error.run
+    else:
+        if job.parting:
+            progress.screen.note(job.parting)
+        return run
     row = await run._row()
     if row.status in TERMINAL:
         progress.screen.note(f"{run} has already {_PAST[row.status]}: this is its recorded outcome")
