@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, Protocol, Self
+from typing import TYPE_CHECKING, Any, Final, Protocol, Self
 
 from perdure.cli.nodes import Change, NodeBook, NodeView
 from perdure.client.history import told_of
@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     from perdure.engine.live_run import LiveRun
     from perdure.kernel.actions import Transition
     from perdure.kernel.run import Run
+
+#: Other runs that are named; of more it is only said that there are more.
+MENTIONED: Final = 3
 
 
 class Screen(Protocol):
@@ -41,13 +44,16 @@ class Progress:
         self.book = book
         self.screen = screen
         self.here = False
+        #: What is dispatched from now on waits for another process.
+        self.stopping = False
+        self._others = 0
         self._followed = 0
 
     def entered(self, live: LiveRun, run: Run) -> None:
         """A run came into memory: ours begins or goes on, others are mentioned."""
         name = f"{live.definition.name}/{live.run_id}"
         if name != f"{self.workflow}/{self.id}":
-            self.screen.note(f"also goes on with {name}, left by an earlier process")
+            self._other(name)
             return
         self.here = True
         if live.epoch == 0:  # born here
@@ -58,6 +64,13 @@ class Progress:
                 self.book.nodes[node] = NodeView(node, state.status, state.attempt + 1)
         self.book.restarted(datetime.now(UTC))
         self.screen.note(f"{name} {self._standing()}")
+
+    def _other(self, name: str) -> None:
+        self._others += 1
+        if self._others <= MENTIONED:
+            self.screen.note(f"also goes on with {name}, left by an earlier process")
+        elif self._others == MENTIONED + 1:
+            self.screen.note("also goes on with further runs")
 
     def _standing(self) -> str:
         done = [v for v in self.book.nodes.values() if v.status != "pending"]
@@ -97,5 +110,7 @@ class Progress:
 
     def _take(self, records: Iterable[Mapping[str, Any]]) -> None:
         for record in records:
-            for change in self.book.take(record):
-                self.screen.changed(change)
+            changes = self.book.take(record)
+            if not (self.stopping and record["do"] == "DispatchTask"):
+                for change in changes:
+                    self.screen.changed(change)

@@ -111,10 +111,14 @@ async def work(job: Job, progress: Progress) -> Ending:
             why = await _wait(engine, run, progress, stopped, job.seconds)
             if why == "timeout":
                 screen.note(f"the time is over: steps under way have {GRACE} s to end")
+            progress.stopping = True
+            if any(live.runners for live in engine._shell.live.values()) and why == "ended":
+                screen.note(f"{run} has ended; steps of other runs have {GRACE} s to end")
             return await _ending(run, progress, why, stop.signal)
 
 
 async def _start(engine: Engine, job: Job, progress: Progress) -> Run[Any]:
+    run: Run[Any]
     try:
         run = await engine.start(
             job.graph, job.input, id=job.id, config=job.config, start_node=job.start_node
