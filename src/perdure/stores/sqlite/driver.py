@@ -10,7 +10,7 @@ import sqlite3 as _standard
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import TYPE_CHECKING, Final, Literal, TypeVar
 
 from perdure.model.errors import StoreError
 
@@ -74,17 +74,13 @@ def check_version() -> None:
         )
 
 
-def connect(path: Path, *, create: bool, timeout: float) -> Connection:
-    """A connection without implicit transactions, used by one thread at a time.
-
-    `timeout`: seconds to wait for another process's lock at each statement.
-    """
-    mode = "rwc" if create else "rw"
-    uri = f"{path.as_uri()}?mode={mode}"
+def connect(path: Path, mode: Literal["rwc", "rw", "ro"]) -> Connection:
+    """A connection without implicit transactions, used by one thread at a time: to a file that
+    may be created, that must be there, or that is only read. It waits for no lock by itself."""
     return sqlite3.connect(
-        uri,
+        f"{path.as_uri()}?mode={mode}",
         uri=True,
-        timeout=timeout,
+        timeout=0,
         isolation_level=None,
         check_same_thread=False,
         cached_statements=512,

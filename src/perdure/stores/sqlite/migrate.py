@@ -63,6 +63,16 @@ def check_schema(db: Connection, path: Path) -> int:
     return 0
 
 
+def check_current(db: Connection, path: Path) -> None:
+    """Raise StoreError unless the schema is the one this code reads."""
+    with Transaction(db, write=False):
+        found = check_schema(db, path)
+    if found != VERSION:
+        raise StoreError(
+            f"database {path} has schema {found}, not {VERSION}: let a worker open it first"
+        )
+
+
 def migrate(db: Connection, path: Path) -> None:
     """Bring the schema to VERSION in one transaction, or find it there.
 

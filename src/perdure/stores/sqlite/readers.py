@@ -10,7 +10,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from queue import Empty, SimpleQueue
-from typing import Final, TypeVar
+from typing import Final, Literal, TypeVar
 
 from perdure.model.errors import PerdureError
 from perdure.stores.sqlite.driver import Connection, Error, connect, explain, patiently
@@ -23,8 +23,10 @@ _READERS: Final = 2
 class Readers:
     """A small pool of reading connections, opened when first needed."""
 
-    def __init__(self, path: Path, *, timeout: float) -> None:
+    def __init__(self, path: Path, *, timeout: float, only: bool = False) -> None:
+        """`only`: the whole store is for reading, its file need not be writable."""
         self._path = path
+        self._mode: Literal["rw", "ro"] = "ro" if only else "rw"
         self._timeout = timeout
         self._idle: SimpleQueue[Connection] = SimpleQueue()
         self._threads = ThreadPoolExecutor(_READERS, thread_name_prefix="perdure-reader")
@@ -66,7 +68,7 @@ class Readers:
             return None
 
     def _open(self) -> Connection:
-        db = connect(self._path, create=False, timeout=0)
+        db = connect(self._path, self._mode)
         try:
             db.execute("PRAGMA query_only = ON")
             db.execute("PRAGMA wal_autocheckpoint = 0")

@@ -10,11 +10,12 @@ import asyncio
 import os
 import time
 from collections.abc import Sequence
+from contextlib import closing
 from functools import partial
 from pathlib import Path
 from typing import Final, Literal
 
-from perdure.model.errors import InvalidOptions, StoreError
+from perdure.model.errors import InvalidOptions, StoreError, Unsupported
 from perdure.stores.port import (
     Claim,
     CommitDone,
@@ -41,7 +42,13 @@ from perdure.stores.sqlite.driver import (
 )
 from perdure.stores.sqlite.journal import commit_rows
 from perdure.stores.sqlite.locks import FileLock, WorkerLocks, holder
-from perdure.stores.sqlite.migrate import check_place, check_rights, check_schema, migrate
+from perdure.stores.sqlite.migrate import (
+    check_current,
+    check_place,
+    check_rights,
+    check_schema,
+    migrate,
+)
 from perdure.stores.sqlite.queries import query
 from perdure.stores.sqlite.readers import Readers
 from perdure.stores.sqlite.starts import start_runs
@@ -58,7 +65,8 @@ class SqliteStore:
     `synchronous`: "full" loses nothing in a power cut; "normal" loses nothing when the process
     dies, but may lose the last moments in a power cut, for commits several times as fast.
     `unsafe` lets several processes write to the file even where the SQLite library in use can
-    then lose commits. Raises InvalidOptions.
+    then lose commits. `read_only`: to look at what another process may be writing; the file must
+    be there, and every change is Unsupported. Raises InvalidOptions.
     """
 
     durable: Final = True
@@ -69,6 +77,7 @@ class SqliteStore:
         *,
         synchronous: Literal["full", "normal"] = "full",
         unsafe: bool = False,
+        read_only: bool = False,
         busy_timeout: float = BUSY_TIMEOUT,
     ) -> None:
         text = os.fspath(path)
@@ -80,6 +89,7 @@ class SqliteStore:
         self.path = Path(os.path.realpath(text))
         self._synchronous = synchronous
         self._unsafe = unsafe
+        self._read_only = read_only
         self._timeout = busy_timeout
         self._lock: FileLock | None = None
         self._workers = WorkerLocks(Path(f"{self.path}-workers"))
@@ -92,11 +102,26 @@ class SqliteStore:
     # -------------------------------------------------------------------------- opening, closing
 
     async def open(self) -> None:
-        if self._writer is not None:
+        if self._readers is not None:
             return
-        db = await asyncio.to_thread(self._open)
-        self._writer = Writer(db, self.path, timeout=self._timeout)
-        self._readers = Readers(self.path, timeout=self._timeout)
+        if self._read_only:
+            await asyncio.to_thread(self._look)
+        else:
+            db = await asyncio.to_thread(self._open)
+            self._writer = Writer(db, self.path, timeout=self._timeout)
+        self._readers = Readers(self.path, timeout=self._timeout, only=self._read_only)
+
+    def _look(self) -> None:
+        """Check what is only to be read."""
+        check_version()
+        check_place(self.path)
+        if not self.path.exists():
+            raise StoreError(f"database {self.path} does not exist: check the path")
+        try:
+            with closing(connect(self.path, "ro")) as db:
+                patiently(lambda: check_current(db, self.path), self._timeout)
+        except Error as error:
+            raise explain(error, self.path) from error
 
     def _open(self) -> Connection:
         check_version()
@@ -104,7 +129,7 @@ class SqliteStore:
         self._take_lock()
         db: Connection | None = None
         try:
-            db = connect(self.path, create=True, timeout=0)
+            db = connect(self.path, "rwc")
             opened = db
             patiently(lambda: self._prepare(opened), self._timeout)
         except BaseException as error:
@@ -120,8 +145,12 @@ class SqliteStore:
         with Transaction(db, write=False):
             check_schema(db, self.path)
         check_rights(self.path)
-        db.execute("PRAGMA journal_mode = WAL")
+        (mode,) = db.execute("PRAGMA journal_mode = WAL").fetchone()
+        if mode != "wal":
+            raise StoreError(f"database {self.path} cannot have a log: put it on a local disk")
         db.execute(f"PRAGMA synchronous = {self._synchronous.upper()}")
+        # macOS alone needs to be told that the disk, too, is to be asked; elsewhere nothing.
+        db.execute(f"PRAGMA fullfsync = {int(self._synchronous == 'full')}")
         db.execute("PRAGMA wal_autocheckpoint = 0")
         migrate(db, self.path)
 
@@ -154,12 +183,13 @@ class SqliteStore:
 
     async def close(self) -> None:
         writer, readers = self._writer, self._readers
-        if writer is None or readers is None:
+        if readers is None:
             return
         self._writer = self._readers = None
         try:
             await readers.close()
-            await writer.close(self._finish)
+            if writer is not None:
+                await writer.close(self._finish)
         finally:
             self._workers.drop_all()
             self._release_lock()
@@ -180,13 +210,13 @@ class SqliteStore:
 
     def commit(self, rows: Sequence[JournalRow], done: CommitDone) -> None:
         if self._writer is None:
-            done(self._not_open())
+            done(self._no_writer())
         else:
             self._writer.submit(lambda db: commit_rows(db, rows), done, len(rows))
 
     def start(self, runs: Sequence[NewRun], done: StartDone) -> None:
         if self._writer is None:
-            done(self._not_open())
+            done(self._no_writer())
         else:
             self._writer.submit(lambda db: start_runs(db, runs), done, 2 * len(runs))
 
@@ -264,7 +294,7 @@ class SqliteStore:
     @property
     def _write(self) -> Writer:
         if self._writer is None:
-            raise self._not_open()
+            raise self._no_writer()
         return self._writer
 
     @property
@@ -272,6 +302,11 @@ class SqliteStore:
         if self._readers is None:
             raise self._not_open()
         return self._readers
+
+    def _no_writer(self) -> Exception:
+        if self._readers is None:
+            return self._not_open()
+        return Unsupported(f"store {self.path} was opened to be read only: nothing was changed")
 
     def _not_open(self) -> StoreError:
         return StoreError(f"store {self.path} is not open: await open() first")

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from perdure.model.errors import StoreError
+from perdure.model.errors import StoreError, Unsupported
 from perdure.stores.sqlite import SqliteStore
 from perdure.stores.sqlite import store as module
 from perdure.stores.sqlite.driver import sqlite3
@@ -157,6 +157,49 @@ def test_two_stores_of_one_process_share_a_file_and_do_not_take_each_other_for_d
         assert not (tmp_path / "runs.db-wal").exists()
 
     asyncio.run(main())
+
+
+def test_a_file_is_read_while_another_process_writes_whatever_the_library(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "has_wal_reset_bug", lambda: True)
+
+    async def main() -> None:
+        path = tmp_path / "runs.db"
+        reader = SqliteStore(path, read_only=True)
+        with pytest.raises(StoreError, match="does not exist"):
+            await reader.open()
+        assert not path.exists()
+        writer = SqliteStore(path)
+        await writer.open()
+        await start(writer, new(1, owner="w1", first=row(1, 1, payloads=[b"big"])))
+        await reader.open()
+        assert await commit(writer, row(1, 2)) == ["accepted"]
+        assert len((await reader.load(key(1))).journal) == 2
+        assert await reader.payloads(key(1), [(1, 0)]) == [b"big"]
+        for change in (
+            commit(reader, row(1, 3)), start(reader, new(2)), reader.define(definition()),
+            reader.register(worker("w2")), reader.claim_runs("w2", ["order"], 1),
+        ):  # fmt: skip
+            with pytest.raises(Unsupported, match="read only: nothing was changed"):
+                await change
+        await writer.close()
+        assert len((await reader.load(key(1))).journal) == 2
+        await reader.close()
+        with pytest.raises(StoreError, match="is not open"):
+            await reader.load(key(1))
+
+    asyncio.run(main())
+
+
+def test_reading_only_wants_a_schema_it_knows(tmp_path: Path) -> None:
+    path = tmp_path / "runs.db"
+    path.touch()
+    with pytest.raises(StoreError, match="has schema 0, not 1"):
+        asyncio.run(SqliteStore(path, read_only=True).open())
+    path.write_bytes(b"hello" * 100)
+    with pytest.raises(StoreError, match="is not a SQLite database"):
+        asyncio.run(SqliteStore(path, read_only=True).open())
 
 
 def test_a_store_that_closes_without_unregistering_counts_as_dead(tmp_path: Path) -> None:
