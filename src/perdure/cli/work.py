@@ -109,12 +109,18 @@ async def work(job: Job, progress: Progress) -> Ending:
         async with engine:
             run = await _start(engine, job, progress)
             why = await _wait(engine, run, progress, stopped, job.seconds)
-            if why == "timeout":
-                screen.note(f"the time is over: steps under way have {GRACE} s to end")
-            progress.stopping = True
-            if any(live.runners for live in engine._shell.live.values()) and why == "ended":
-                screen.note(f"{run} has ended; steps of other runs have {GRACE} s to end")
+            _part(engine, progress, why)
             return await _ending(run, progress, why, stop.signal)
+
+
+def _part(engine: Engine, progress: Progress, why: str) -> None:
+    """Say what leaving waits for; from here on nothing that is dispatched starts here."""
+    progress.stopping = why != "ended"
+    others = any(live.runners for live in engine._shell.live.values())
+    if why == "timeout":
+        progress.screen.note(f"the time is over: steps under way have {GRACE} s to end")
+    elif why == "ended" and others:
+        progress.screen.note(f"ended; steps of other runs have {GRACE} s to end")
 
 
 async def _start(engine: Engine, job: Job, progress: Progress) -> Run[Any]:
