@@ -95,6 +95,8 @@ class Claims:
                 await self.take_all()
             except StoreError as error:
                 _log.warning("could not look for due runs: %s", error)
+            except Exception:  # whatever it was, an engine that stops looking is deaf
+                _log.exception("looking for due runs failed")
 
     async def _take(self, claim: Claim) -> bool:
         try:
@@ -102,11 +104,15 @@ class Claims:
             await bring_to_life(self._shell, claim, definition)
         except StoreError as error:
             _log.warning("run %s could not be loaded: %s; trying again", claim.key.hex(), error)
-            await self._let_go(claim, None)
+            self._let_go(claim, None)
             return False
         except (PerdureError, AssertionError) as error:
             _log.error("run %s cannot go on here: %s", claim.key.hex(), error)
-            await self._let_go(claim, str(error))
+            self._let_go(claim, str(error))
+            return False
+        except Exception as error:
+            _log.exception("run %s cannot go on here", claim.key.hex())
+            self._let_go(claim, f"the engine could not load the run: {error!r}")
             return False
         return True
 
@@ -122,9 +128,20 @@ class Claims:
             definition = self._by_hash[claim.hash] = self._rebuild(stored)
         return definition
 
-    async def _let_go(self, claim: Claim, stalled: str | None) -> None:
+    def _let_go(self, claim: Claim, stalled: str | None) -> None:
         live = self._shell.live.pop(claim.key, None)
         if live is not None:
             live.die()
             self._shell.waiters.left(claim.key)
-        await self._shell.store.give_back(self._shell.worker, claim, stalled)
+        self._shell.spawn(self._give_back(claim, stalled))
+
+    async def _give_back(self, claim: Claim, stalled: str | None) -> None:
+        """Until the store takes it: a run that nobody holds and nobody may claim is stuck."""
+        delay = 0.05
+        while True:
+            try:
+                return await self._shell.store.give_back(self._shell.worker, claim, stalled)
+            except StoreError as error:
+                _log.warning("run %s could not be given back: %s", claim.key.hex(), error)
+            await asyncio.sleep(delay)
+            delay = min(delay * 2, 5.0)

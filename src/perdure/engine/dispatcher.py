@@ -20,14 +20,14 @@ from msgspec import Raw
 from perdure.codec.failures import record_failure
 from perdure.engine.clock import Clock
 from perdure.engine.handlers.port import Attempt, Handler, StepNotRegistered
-from perdure.engine.stepping import run_in_context
+from perdure.engine.stepping import first_part, rest_of
 from perdure.engine.timeouts import Timeouts, Watch
 from perdure.kernel.events import NodeCompleted, NodeFailed
 from perdure.kernel.protocol import Codec
 from perdure.model.durations import SECOND
-from perdure.model.errors import Failure, TimedOut
+from perdure.model.errors import Failure, InvalidRequest, TimedOut
 from perdure.model.failure import FailureRecord
-from perdure.model.step_context import CURRENT, StepContext
+from perdure.model.step_context import StepContext
 
 _log = logging.getLogger("perdure.engine")
 _LOGGERS: Final[dict[str, logging.Logger]] = {}
@@ -48,6 +48,8 @@ class Order(msgspec.Struct):
     timeout: int | None
     workflow: str
     run_id: str
+    #: Made once more, since the first time something cancelled the task it ran in.
+    again: bool = False
 
 
 class Dispatcher:
@@ -87,53 +89,62 @@ class Dispatcher:
         )  # fmt: skip
         step.on_logger = logger_of
         if self.on_started is not None:
-            self.on_started(order)
-        return await self._run(order, handler, attempt, step, limit)
-
-    async def _run(
-        self, order: Order, handler: Handler, attempt: Attempt, step: StepContext, limit: int
-    ) -> Report | None:
-        task = asyncio.current_task()
-        assert task is not None
+            _shield(self.on_started, order)
+        context = copy_context()
+        steps = handler.run(attempt, step)
         watch: Watch | None = None
+        try:
+            try:
+                waiting_for = context.run(first_part, steps, step)
+            except StopIteration as stop:
+                value = stop.value
+            else:
+                watch = self._watch(step, limit) if limit else None
+                value = await rest_of(steps, context, waiting_for)
+        except asyncio.CancelledError as error:
+            step.canceled = True
+            return self._canceled(order, limit, error, timed_out=_expired(watch))
+        except (KeyboardInterrupt, SystemExit, GeneratorExit, StepNotRegistered):
+            raise
+        except BaseException as error:
+            if _expired(watch) and _this_task().cancelling():
+                # Its time was over, and it answered with an error of its own.
+                _this_task().uncancel()
+                return self._failed(order, _timed_out(order, limit / SECOND), permanent=False)
+            return self._failed(order, error, permanent=not _retries(handler, attempt, error))
+        finally:
+            if watch is not None:
+                self._timeouts.done(watch)
+        if _expired(watch):
+            _this_task().uncancel()  # it finished all the same: a finished step keeps its outcome
+        try:
+            output = Raw(self._codec.encode(value))
+        except Exception as error:
+            # Made again it would be as wrong, and its effect would have happened twice.
+            return self._failed(order, _unrecordable(order, error), permanent=True)
+        return NodeCompleted(order.task, order.node, order.number, output)
+
+    def _watch(self, step: StepContext, limit: int) -> Watch:
+        """From here on the attempt is cancelled when its time is over."""
+        task = _this_task()
 
         def expired() -> None:
             step.canceled = True
             task.cancel()
 
-        def on_waiting() -> None:
-            nonlocal watch
-            if limit:
-                watch = self._timeouts.watch(limit / SECOND, expired)
+        return self._timeouts.watch(limit / SECOND, expired)
 
-        context = copy_context()
-        context.run(CURRENT.set, step)
-        try:
-            value = await run_in_context(context, handler.run(attempt, step), on_waiting)
-            output = Raw(self._codec.encode(value))
-        except asyncio.CancelledError as error:
-            step.canceled = True
-            timed_out = watch is not None and watch.expired
-            if timed_out:
-                task.uncancel()
-            if task.cancelling():  # dropped, or the engine stops
-                return None
-            if timed_out:
-                return self._failed(order, _timed_out(order, limit), permanent=False)
-            return self._failed(order, Failure(str(error), kind="CancelledError"), permanent=False)
-        except (KeyboardInterrupt, SystemExit, GeneratorExit, StepNotRegistered):
-            raise
-        except BaseException as error:
-            if watch is not None and watch.expired and task.cancelling():
-                task.uncancel()  # its time was over, and it answered with an error of its own
-                return self._failed(order, _timed_out(order, limit), permanent=False)
-            return self._failed(order, error, permanent=not _retries(handler, attempt, error))
-        finally:
-            if watch is not None:
-                self._timeouts.done(watch)
-        if watch is not None and watch.expired:
-            task.uncancel()  # it finished all the same: a finished step keeps its outcome
-        return NodeCompleted(order.task, order.node, order.number, output)
+    def _canceled(
+        self, order: Order, limit: int, error: BaseException, *, timed_out: bool
+    ) -> NodeFailed | None:
+        task = _this_task()
+        if timed_out:
+            task.uncancel()
+        if task.cancelling():  # dropped, or the engine stops
+            return None
+        if timed_out:
+            return self._failed(order, _timed_out(order, limit / SECOND), permanent=False)
+        return self._failed(order, Failure(str(error), kind="CancelledError"), permanent=False)
 
     def _attempt(self, order: Order) -> Attempt:
         value = self._codec.decode(order.input)
@@ -187,14 +198,40 @@ def _retries(handler: Handler, attempt: Attempt, error: BaseException) -> bool:
         return False
 
 
-def _timed_out(order: Order, limit: int) -> TimedOut:
+def _expired(watch: Watch | None) -> bool:
+    return watch is not None and watch.expired
+
+
+def _timed_out(order: Order, seconds: float) -> TimedOut:
     return TimedOut(
-        f"attempt {order.number + 1} of node {order.node} took longer than {limit / SECOND:g} s"
+        f"attempt {order.number + 1} of node {order.node} took longer than {seconds:g} s"
     )
+
+
+def _unrecordable(order: Order, error: Exception) -> InvalidRequest:
+    kind = type(error) if isinstance(error, InvalidRequest) else InvalidRequest
+    return kind(f"the output of node {order.node} cannot be recorded: {error}")
+
+
+def _this_task() -> asyncio.Task[Any]:
+    task = asyncio.current_task()
+    assert task is not None
+    return task
+
+
+def _shield(call: Callable[[Order], None], order: Order) -> None:
+    try:
+        call(order)
+    except Exception:
+        _log.exception("an observer failed")
 
 
 def _redacted(failure: FailureRecord, redact: Callable[[str], str]) -> FailureRecord:
     details = failure.details
     if details is not None:
-        details = msgspec.json.decode(redact(msgspec.json.encode(details).decode()))
+        text = redact(msgspec.json.encode(details).decode())
+        try:
+            details = msgspec.json.decode(text)
+        except msgspec.DecodeError:  # the secret was a number, or a part of one
+            details = text
     return msgspec.structs.replace(failure, message=redact(failure.message), details=details)

@@ -15,20 +15,23 @@ import asyncio
 import logging
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from msgspec import Raw
 
 from perdure.codec.journal import encode_row
-from perdure.engine.dispatcher import Order
+from perdure.engine.dispatcher import Order, Report
 from perdure.engine.effects import Effects
 from perdure.engine.ending import finish_of
 from perdure.engine.handlers.port import StepNotRegistered
 from perdure.kernel.actions import Transition
+from perdure.kernel.events import NodeFailed
 from perdure.kernel.protocol import Decision, Load, Loaded, Machine
 from perdure.model.definition import Definition
 from perdure.model.durations import SECOND
 from perdure.model.errors import StoreError
+from perdure.model.failure import FailureRecord
 from perdure.stores.port import JournalRow, Release, RunChange, Stall
 
 if TYPE_CHECKING:
@@ -41,6 +44,8 @@ LONGEST_SLEEP: Final = 60.0
 #: How many steps a run may make without giving the loop to others.
 TURN_STEPS: Final = 64
 TURN_SECONDS: Final = 0.005
+#: Seconds after which an attempt is made again whose task somebody else cancelled.
+CANCELLED_PAUSE: Final = 1.0
 
 #: Where a recorded value stands: in memory, or in the payload (seq, n).
 Place = Raw | tuple[int, int]
@@ -50,9 +55,9 @@ class LiveRun:
     """One run. `seq` is the last journal row that is durable or under way."""
 
     __slots__ = (
-        "_dead", "_decided", "_decision", "_free", "_inbox", "_pumping", "_runners", "_shell",
-        "_under_way", "_waiter", "definition", "effects", "epoch", "key", "machine", "orders",
-        "outputs", "run_id", "seq", "timers",
+        "_dead", "_decided", "_decision", "_free", "_inbox", "_leaving", "_pumping", "_runners",
+        "_shell", "_under_way", "_waiter", "definition", "effects", "epoch", "key", "machine",
+        "orders", "outputs", "run_id", "seq", "timers",
     )  # fmt: skip
 
     def __init__(
@@ -85,6 +90,8 @@ class LiveRun:
         #: A decision that waits for outputs to be loaded.
         self._decision: Decision | None = None
         self._dead = False
+        #: How the run is let go of, once the row under way is answered.
+        self._leaving: RunChange | None = None
         self._pumping = False
         #: 1 while a runner is between two attempts: it takes the next order itself.
         self._free = 0
@@ -203,10 +210,12 @@ class LiveRun:
     def _answered(self, verdict: Any) -> None:
         transitions, self._under_way = self._under_way, None
         if self._dead or transitions is None:
-            return
-        if verdict in ("accepted", "mine"):
+            self._leave_after(verdict)
+        elif verdict in ("accepted", "mine"):
             self.effects.carry_out(transitions)
             self.pump()
+            if not self.orders:
+                self.wake()
         elif verdict == "busy":
             self.seq -= 1
             self._decided = [*transitions, *self._decided]
@@ -234,6 +243,22 @@ class LiveRun:
         if self._dead:
             return
         self.die()
+        self._leaving = change
+        if self._under_way is None:
+            self._write_leaving(change)
+
+    def _leave_after(self, verdict: Any) -> None:
+        """The last row before the run is let go was answered."""
+        if self._leaving is None:
+            return
+        if verdict == "refused":
+            self._shell.drop(self)
+            return
+        if verdict not in ("accepted", "mine"):
+            self.seq -= 1
+        self._write_leaving(self._leaving)
+
+    def _write_leaving(self, change: RunChange) -> None:
         shell = self._shell
         at = shell.clock.now()
         body, payloads = encode_row([Transition(at)])
@@ -266,6 +291,8 @@ class LiveRun:
         """Execute attempts for as long as there is one to take or a row under way."""
         execute, orders = self._shell.dispatcher.execute, self.orders
         loop = asyncio.get_running_loop()
+        task = asyncio.current_task()
+        assert task is not None
         steps, started = 0, loop.time()
         while order is not None:
             try:
@@ -273,7 +300,14 @@ class LiveRun:
             except StepNotRegistered as error:
                 self.stall(str(error))
                 return
-            if report is None or self._dead:
+            except Exception as error:
+                _log.exception("%s/%s cannot go on", self.definition.name, self.run_id)
+                self.stall(f"the engine could not run node {order.node}: {error!r}")
+                return
+            if self._dead:
+                return
+            if report is None or task.cancelling():
+                self._cancelled(order, report)
                 return
             self._inbox.append(report)
             self._free = 1
@@ -290,6 +324,24 @@ class LiveRun:
             if self._shell.stopping and order is not None:
                 orders.appendleft(order)
                 return
+
+    def _cancelled(self, order: Order, report: Report | None) -> None:
+        """The task was cancelled, and not by the engine: by a host that ends, then nothing here
+        happens any more, or by the step itself. It must not be used again. An attempt without an
+        outcome is made once more, then it has failed."""
+        if report is None and order.again and not self._shell.stopping:
+            why = "something in this process cancelled the task that the step ran in, twice"
+            failure = FailureRecord("CancelledError", why)
+            report = NodeFailed(order.task, order.node, order.number, failure)
+        if report is not None:
+            self.deliver(report)
+        else:
+            order.again = True
+            self.after(CANCELLED_PAUSE, partial(self._once_more, order))
+
+    def _once_more(self, order: Order) -> None:
+        self.orders.append(order)
+        self.start_orders()
 
     def _waits_for_row(self) -> bool:
         return self._under_way is not None and self._waiter is None and not self._dead

@@ -28,7 +28,7 @@ from perdure.kernel.events import DeadlineReached
 from perdure.kernel.protocol import Codec, Deps
 from perdure.kernel.run import Run
 from perdure.model.definition import Definition
-from perdure.model.errors import StoreError
+from perdure.model.errors import PerdureError, StoreError
 from perdure.model.policy import NO_RETRY, RetryPolicy
 from perdure.stores.port import (
     JournalRow,
@@ -96,12 +96,21 @@ class Shell:
         self._info = info
         self._commit = 0
         self._tasks: set[asyncio.Task[Any]] = set()
+        self._starting: set[asyncio.Future[Started]] = set()
 
     # ------------------------------------------------------------------ life
 
     async def open(self) -> None:
-        """Register as a worker, free what dead workers held, and begin to claim."""
+        """Register as a worker, free what dead workers held, and begin to claim. Raises
+        StoreError, with nothing left running."""
         self.worker = self.ids.text()
+        try:
+            await self._enlist()
+        except BaseException:
+            await self.close(0)
+            raise
+
+    async def _enlist(self) -> None:
         for definition in self.claims.served.values():
             await self.publish(definition)
         freed = await self.store.register(self._info(self.worker))
@@ -118,10 +127,15 @@ class Shell:
         if runners and grace > 0:
             await asyncio.wait(runners, timeout=grace)
         try:
-            await asyncio.wait_for(self.commits.drain(), max(grace, 1.0))
+            async with asyncio.timeout(max(grace, 1.0)):
+                await self.commits.drain()
+                await self.starts.drain()
         except TimeoutError:
             _log.error("the store did not take the last rows: what they say happens again")
-            self.commits.abandon()
+        self.commits.abandon()
+        self.starts.abandon()
+        for future in self._starting:
+            _refuse(future, PerdureError("the engine was closed before the start was recorded"))
         for live in list(self.live.values()):
             live.die()
         self.live.clear()
@@ -169,7 +183,10 @@ class Shell:
         await self.store.define(stored)
 
     async def start(self, request: StartRequest) -> Started:
-        """Start a run, owned from birth unless it is delayed. Raises what `begin` raises."""
+        """Start a run, owned from birth unless it is delayed. Raises what `begin` raises, and
+        PerdureError when the engine is closed."""
+        if self.stopping:
+            raise PerdureError("the engine is closed: nothing was started")
         owned = not request.delay and self.claims.serves(request.definition)
         beginning = begin(
             request, self.deps, key=self.ids.key(), worker=self.worker, owned=owned,
@@ -186,6 +203,8 @@ class Shell:
             if not future.done():
                 future.set_result(answer)
 
+        self._starting.add(future)
+        future.add_done_callback(self._starting.discard)
         self.starts.submit(beginning.row, answered)
         return await future
 

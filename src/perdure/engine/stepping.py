@@ -7,26 +7,36 @@ usual, and a coroutine that never waits costs one call.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine, Generator
+from collections.abc import Coroutine, Generator
 from contextvars import Context
 from types import coroutine
 from typing import Any, TypeVar
 
+from perdure.model.errors import Failure
+from perdure.model.step_context import CURRENT, StepContext
+
 T = TypeVar("T")
 
 
-@coroutine
-def run_in_context(
-    context: Context, steps: Coroutine[Any, Any, T], on_waiting: Callable[[], None]
-) -> Generator[Any, Any, T]:
-    """Await `steps` within `context`; `on_waiting` is called if and when it first has to wait."""
-    send, throw = steps.send, steps.throw
+def first_part(steps: Coroutine[Any, Any, Any], step: StepContext) -> Any:
+    """Run a coroutine until it first waits; what it waits for. `current_step()` is `step`.
+
+    To be called within the coroutine's context. Raises StopIteration with the result when it
+    ends without waiting, and whatever it raises.
+    """
+    CURRENT.set(step)
     try:
-        waiting_for = context.run(send, None)
-    except StopIteration as stop:
-        result: T = stop.value
-        return result
-    on_waiting()
+        return steps.send(None)
+    except GeneratorExit as error:
+        raise _told(error) from error
+
+
+@coroutine
+def rest_of(
+    steps: Coroutine[Any, Any, T], context: Context, waiting_for: Any
+) -> Generator[Any, Any, T]:
+    """Await the rest of a coroutine within its context, after `first_part` gave `waiting_for`."""
+    send, throw = steps.send, steps.throw
     while True:
         try:
             sent = yield waiting_for
@@ -40,5 +50,12 @@ def run_in_context(
         try:
             waiting_for = context.run(call, value)
         except StopIteration as stop:
-            result = stop.value
+            result: T = stop.value
             return result
+        except GeneratorExit as error:
+            raise _told(error) from error
+
+
+def _told(error: GeneratorExit) -> Failure:
+    """Raised out of a coroutine that nobody closes, it must not look as if somebody did."""
+    return Failure(str(error), kind="GeneratorExit")

@@ -15,10 +15,11 @@ from collections.abc import Callable
 class Watch:
     """One attempt's deadline. `expired` is set just before `on_expiry` is called."""
 
-    __slots__ = ("deadline", "expired", "on_expiry", "over")
+    __slots__ = ("deadline", "expired", "on_expiry", "over", "seconds")
 
-    def __init__(self, deadline: float, on_expiry: Callable[[], None]) -> None:
-        self.deadline = deadline
+    def __init__(self, seconds: float, now: float, on_expiry: Callable[[], None]) -> None:
+        self.seconds = seconds
+        self.deadline = now + seconds
         self.on_expiry = on_expiry
         self.expired = False
         self.over = False
@@ -36,7 +37,7 @@ class Timeouts:
     def watch(self, seconds: float, on_expiry: Callable[[], None]) -> Watch:
         """Call `on_expiry` on the loop unless `done` comes within `seconds`."""
         loop = asyncio.get_running_loop()
-        watch = Watch(loop.time() + seconds, on_expiry)
+        watch = Watch(seconds, loop.time(), on_expiry)
         self._count += 1
         heapq.heappush(self._heap, (watch.deadline, self._count, watch))
         if self._timer is None or watch.deadline < self._timer.when():

@@ -34,8 +34,12 @@ class StepContext:
     the task: pass it to services that can drop a repeat.
     """
 
-    __slots__ = ("_deadline", "_resources", "_task", "attempt", "canceled", "details", "node",
-                 "on_heartbeat", "on_logger", "run_id", "workflow")  # fmt: skip
+    #: Set when this attempt should stop: its time is over, or the engine shuts down.
+    canceled: bool = False
+    #: What the previous attempt's last heartbeat said.
+    details: Any = None
+    on_heartbeat: Callable[[object], None] | None = None
+    on_logger: Callable[[StepContext], logging.Logger] | None = None
 
     def __init__(
         self,
@@ -51,12 +55,6 @@ class StepContext:
         self.run_id = run_id
         self.node = node
         self.attempt = attempt
-        #: Set when this attempt should stop: its time is over, or the engine shuts down.
-        self.canceled = False
-        #: What the previous attempt's last heartbeat said.
-        self.details: Any = None
-        self.on_heartbeat: Callable[[object], None] | None = None
-        self.on_logger: Callable[[StepContext], logging.Logger] | None = None
         self._task = task
         self._deadline = deadline
         self._resources = resources

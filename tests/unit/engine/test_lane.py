@@ -134,9 +134,7 @@ def test_the_same_batch_is_sent_again_until_its_outcome_is_known_and_nothing_new
         pen.submit("c")
         for _ in range(4):
             pen.sink.answer(StoreError("the disk is away"))
-            sent = len(pen.sink.batches)
-            while len(pen.sink.batches) == sent:
-                await asyncio.sleep(0.01)
+            await asyncio.sleep(LONGEST_DELAY)
         assert pen.sink.batches == [["a", "b"]] * 5
         assert pen.answers == []
         pen.sink.answer()
