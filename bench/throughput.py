@@ -10,6 +10,7 @@ import asyncio
 import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 import msgspec
@@ -98,8 +99,11 @@ async def measure(
 
 
 async def _figure(chain: Chain, place: Place, load: Load, body: int, scale: Scale) -> Figure:
+    tasks: list[float] = []
+
     async def ceiling() -> float:
         if place.sync is None:
+            tasks.append(await task_cost())
             return await kept(chain.step.fn, load.runs, NODES)
         return grouped_commit(load.at_a_time, scale.seconds, place.sync, body=body)
 
@@ -109,14 +113,20 @@ async def _figure(chain: Chain, place: Place, load: Load, body: int, scale: Scal
         chain.name, f"{place.name}, {runs}", "node", rates, ceilings, _CEILINGS[place.sync is None],
         BUDGETS.get((chain.name, place.name, load.at_a_time)),
     )  # fmt: skip
-    if place.sync is None:
-        here = await task_cost()
-        figure.note = (
-            f"an asyncio task costs {here:.1f} µs here; where it costs {TASK_THERE} µs, as on the "
-            f"machine of the budget, {1e6 / figure.value:.1f} µs would be "
-            f"{1e6 / figure.value * TASK_THERE / here:.1f} µs"
-        )
+    if tasks:
+        figure.note = _said_in_tasks(rates, tasks)
     return figure
+
+
+def _said_in_tasks(rates: list[float], tasks: list[float]) -> str:
+    """A figure in µs, for a machine where an asyncio task costs what it cost where the budget was
+    written."""
+    times = median(1e6 / rate / task for rate, task in zip(rates, tasks, strict=True))
+    return (
+        f"a node costs {times:.1f} times what creating and awaiting an asyncio task does "
+        f"({median(tasks):.1f} µs here); where that is {TASK_THERE} µs, as on the machine of the "
+        f"budget, {times * TASK_THERE:.1f} µs"
+    )
 
 
 _CEILINGS = {
