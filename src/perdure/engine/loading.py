@@ -74,7 +74,10 @@ def _note(recorded: Recorded, seq: int, action: Any) -> None:
 
 
 def _place(seq: int, value: msgspec.Raw | None, ref: int | None) -> Place | None:
-    return (seq, ref) if ref is not None else value
+    if ref is not None:
+        return (seq, ref)
+    # A value decoded from a row is a view of it: a copy does not keep the whole row in memory.
+    return None if value is None else value.copy()
 
 
 async def bring_to_life(shell: Shell, claim: Claim, definition: Definition[Any, Any]) -> LiveRun:
