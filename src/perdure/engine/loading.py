@@ -24,6 +24,7 @@ from perdure.kernel.fold import fold_transition
 from perdure.kernel.protocol import Machine
 from perdure.kernel.run import Run
 from perdure.model.definition import Definition
+from perdure.model.errors import PerdureError, StoreError
 from perdure.stores.port import Claim, LoadedRun
 
 if TYPE_CHECKING:
@@ -43,11 +44,18 @@ class Recorded(msgspec.Struct):
 
 
 def read_journal(loaded: LoadedRun) -> Recorded:
-    """Fold a run's rows. Raises StoreError for rows this version cannot read."""
-    recorded = Recorded(Run())
+    """Fold a run's rows. Raises PerdureError for rows this version cannot read and for rows that
+    are missing: read again they would be no better."""
+    recorded = Recorded(Run(), loaded.run.base_seq - 1)
     for row in loaded.journal:
-        recorded.seq = row.seq
-        for transition in decode_row(row.body):
+        recorded.seq += 1
+        if row.seq != recorded.seq:
+            raise PerdureError(f"row {recorded.seq} of its journal is missing")
+        try:
+            transitions = decode_row(row.body)
+        except StoreError as error:
+            raise PerdureError(f"row {row.seq} of its journal: {error}") from error
+        for transition in transitions:
             for action in transition.actions:
                 _note(recorded, row.seq, action)
             fold_transition(recorded.run, transition)
@@ -81,10 +89,13 @@ def _place(seq: int, value: msgspec.Raw | None, ref: int | None) -> Place | None
 
 
 async def bring_to_life(shell: Shell, claim: Claim, definition: Definition[Any, Any]) -> LiveRun:
-    """Load a claimed run and start what is pending. Raises StoreError."""
+    """Load a claimed run and start what is pending. Raises StoreError to try again, any other
+    PerdureError where that would not help."""
     loaded = await shell.store.load(claim.key)
     recorded = read_journal(loaded)
     run = recorded.run
+    if run.status != "running":
+        raise PerdureError(f"its journal says that the run is {run.status}, its row: running")
     for name, place in recorded.opened.items():
         setattr(run, name, msgspec.Raw(await shell.read(claim.key, place)))
     machine = cast("Machine", definition.machine(run, shell.deps))
