@@ -65,6 +65,7 @@ def _json(file: str, found: list[Finding]) -> dict[str, Any]:
         "findings": [
             {
                 "severity": finding.severity,
+                "line": finding.line or None,
                 "pointer": finding.pointer,
                 "node": finding.node,
                 "message": finding.message,

@@ -22,12 +22,21 @@ class _Beside(logging.Handler):
         self._redact = redact
 
     def emit(self, record: logging.LogRecord) -> None:
-        text = record.getMessage()
-        if debugging():
-            text = self.format(record)
-        elif record.exc_info and record.exc_info[1] is not None:
-            text += f": {record.exc_info[1]!r}"
+        text = self.format(record)
+        if not debugging():
+            text = brief(text)
         self._screen.note(f"{record.levelname.lower()}: {self._redact(text)}")
+
+
+def brief(text: str) -> str:
+    """A message without its traceback, but with the place the traceback ends at."""
+    message, found, rest = text.partition("Traceback (most recent call last):")
+    if not found:
+        return text
+    lines = rest.splitlines()
+    places = [line.strip() for line in lines if line.startswith('  File "')]
+    place = f" ({places[-1]})" if places else ""
+    return f"{message.strip()}: {lines[-1].strip()}{place}"
 
 
 @contextlib.contextmanager

@@ -29,7 +29,7 @@ class Picture:
         self._console = Console(stderr=True)
         self._live = Live(
             console=self._console,
-            get_renderable=self._draw,
+            get_renderable=lambda: self.drawing(self._console.height),
             refresh_per_second=8,
             vertical_overflow="crop",
         )
@@ -50,8 +50,9 @@ class Picture:
     def __exit__(self, *exc: object) -> None:
         self._live.stop()
 
-    def _draw(self) -> RenderableType:
-        nodes, hidden = self._chosen()
+    def drawing(self, height: int) -> RenderableType:
+        """The picture as it is now, for a terminal of so many lines."""
+        nodes, hidden = self._chosen(max(height - 4, 5))
         table = Table(box=None, pad_edge=False, show_header=False, padding=(0, 2, 0, 0))
         for _ in range(4):
             table.add_column(no_wrap=True)
@@ -60,10 +61,9 @@ class Picture:
             table.add_row(*self._row(node, self._book.nodes.get(node)))
         return Group(table, Text(f"… and {hidden} more nodes", style="dim")) if hidden else table
 
-    def _chosen(self) -> tuple[list[str], int]:
+    def _chosen(self, room: int) -> tuple[list[str], int]:
         """What fits: all nodes in the document's order, or the ones under way and around them."""
         names = list(self._order) or list(self._book.nodes)
-        room = max(self._console.height - 4, 5)
         if len(names) <= room:
             return names, 0
         reached = self._book.nodes

@@ -36,6 +36,8 @@ if TYPE_CHECKING:
 @click.option("--app", "apps", multiple=True, metavar="APP",
               help="Where the steps are: file.py, module or module:attr.")  # fmt: skip
 @click.option("--timeout", type=DurationType(), help="Wait no longer than this; the run stays.")
+@click.option("--grace", type=DurationType(), default="5s", show_default=True,
+              help="How long steps under way may take to end when this stops.")  # fmt: skip
 @click.option("--start-node", metavar="NODE", help="Begin at this node.")
 @click.option("--config", metavar="JSON", help="What templates read as config.")
 @click.option("--allow-host", "hosts", multiple=True, metavar="HOST",
@@ -48,6 +50,7 @@ def run(
     run_id: str | None,
     apps: tuple[str, ...],
     timeout: float | None,
+    grace: float,
     start_node: str | None,
     config: str | None,
     hosts: tuple[str, ...],
@@ -77,6 +80,7 @@ def run(
         start_node,
         timeout,
         hosts,
+        grace,
         file,
     )
     command = _resume_command(job, apps)

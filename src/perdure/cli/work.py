@@ -27,14 +27,13 @@ from perdure.model.status import TERMINAL
 if TYPE_CHECKING:
     from perdure.flow.step import Step
 
-#: Seconds that running attempts get to end when the command is told to stop.
-GRACE: Final = 5
 #: Seconds between looks at a run that another process works on.
 LOOK: Final = 0.5
 
 
 class Job(msgspec.Struct):
-    """What to run, and how. `seconds`: how long to wait, None = until the end. `document`: the
+    """What to run, and how. `seconds`: how long to wait, None = until the end. `grace`: how
+    many seconds attempts under way get to end when this process stops. `document`: the
     name of its file."""
 
     graph: Graph
@@ -47,6 +46,7 @@ class Job(msgspec.Struct):
     start_node: str | None = None
     seconds: float | None = None
     hosts: tuple[str, ...] = ()
+    grace: float = 5
     document: str = ""
     #: What to say once the run has started.
     parting: str = ""
@@ -65,9 +65,10 @@ class Ending(msgspec.Struct):
 class Stop:
     """Whether SIGINT or SIGTERM came. The second one ends the process at once."""
 
-    def __init__(self, screen: Screen) -> None:
+    def __init__(self, screen: Screen, grace: float) -> None:
         self.signal = 0
         self._screen = screen
+        self._grace = grace
         self._came: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
     def __enter__(self) -> asyncio.Future[None]:
@@ -78,7 +79,7 @@ class Stop:
     def _stop(self, number: int) -> None:
         self.signal = number
         self._screen.note(
-            f"stopping: steps under way have {GRACE} s to end (again to stop at once)"
+            f"stopping: steps under way have {self._grace:g} s to end (again to stop at once)"
         )
         self._release()
         signal.signal(signal.SIGINT, signal.SIG_DFL)
@@ -101,26 +102,26 @@ async def work(job: Job, progress: Progress) -> Ending:
     secrets = Secrets.from_environment()
     http = HttpOptions(allow_hosts=job.hosts or None)
     engine = Engine(
-        job.store, [job.graph, *job.steps], secrets=secrets, http=http, grace=GRACE, name="cli"
+        job.store, [job.graph, *job.steps], secrets=secrets, http=http, grace=job.grace, name="cli"
     )
     engine.observe(progress)
-    stop = Stop(screen)
+    stop = Stop(screen, job.grace)
     with stop as stopped, log_to(screen, secrets.redact):
         async with engine:
             run = await _start(engine, job, progress)
             why = await _wait(engine, run, progress, stopped, job.seconds)
-            _part(engine, progress, why)
+            _part(engine, job, progress, why)
             return await _ending(run, progress, why, stop.signal)
 
 
-def _part(engine: Engine, progress: Progress, why: str) -> None:
+def _part(engine: Engine, job: Job, progress: Progress, why: str) -> None:
     """Say what leaving waits for; from here on nothing that is dispatched starts here."""
     progress.stopping = why != "ended"
     others = any(live.runners for live in engine._shell.live.values())
     if why == "timeout":
-        progress.screen.note(f"the time is over: steps under way have {GRACE} s to end")
+        progress.screen.note(f"the time is over: steps under way have {job.grace:g} s to end")
     elif why == "ended" and others:
-        progress.screen.note(f"ended; steps of other runs have {GRACE} s to end")
+        progress.screen.note(f"ended; steps of other runs have {job.grace:g} s to end")
 
 
 async def _start(engine: Engine, job: Job, progress: Progress) -> Run[Any]:

@@ -1,0 +1,188 @@
+"""`start`, `result`, `list` and `show`: what other processes ask about runs."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.cli.commands import BAD, GREETING, SLOW, calls, chain, perdure, run, task, write
+
+pytestmark = pytest.mark.usefixtures("folder")
+
+NAMED = ("--input", '{"name": "Ann"}', "--id")
+ANN = (*NAMED, "ann")
+
+
+def test_start_writes_a_run_and_works_on_nothing() -> None:
+    result = perdure("start", "greeting.json", *ANN)
+    assert result.stdout == "greeting/ann\n"
+    assert result.stderr.startswith("started (running, version ")
+    assert calls() == []
+
+
+def test_a_started_run_is_taken_by_the_next_worker() -> None:
+    perdure("start", "greeting.json", *ANN)
+    result = run("greeting.json", "--id", "ann")
+    assert "greeting/ann begins at greet" in result.stderr
+    assert result.stdout == '{"said": "HELLO, ANN"}\n'
+
+
+def test_starting_a_run_that_is_there_leaves_it_as_it_is() -> None:
+    first = json.loads(perdure("start", "greeting.json", *ANN, "--json").stdout)
+    again = json.loads(perdure("start", "greeting.json", "--id", "ann", "--json").stdout)
+    assert sorted(first) == ["created", "id", "status", "version", "workflow"]
+    assert (first["created"], again["created"]) == (True, False)
+    assert "left as it is" in perdure("start", "greeting.json", *ANN).stderr
+
+
+def test_a_workflow_the_store_knows_is_started_by_its_name() -> None:
+    perdure("start", "greeting.json", *ANN)
+    Path("greeting.json").unlink()
+    assert perdure("start", "greeting", "--id", "bob").stdout == "greeting/bob\n"
+    assert "unknown" in perdure("start", "unknown", code=3).stderr
+
+
+def test_start_in_memory_is_refused_since_nobody_would_ever_see_it() -> None:
+    assert "one process" in perdure("start", "greeting.json", "--store", "memory:", code=2).stderr
+
+
+def test_result_prints_the_recorded_output() -> None:
+    run("greeting.json", *ANN)
+    assert perdure("result", "greeting/ann").stdout == '{"said": "HELLO, ANN"}\n'
+    document = json.loads(perdure("result", "greeting/ann", "--json").stdout)
+    assert (document["status"], document["output"]) == ("completed", {"said": "HELLO, ANN"})
+
+
+def test_result_of_a_failed_run_ends_with_1_and_says_why() -> None:
+    write("bad.json", BAD)
+    run("bad.json", "--id", "b", code=1)
+    result = perdure("result", "bad/b", code=1)
+    assert result.stdout == ""
+    assert "  node refuse, attempt 2: unlucky: no luck today" in result.stderr
+
+
+@pytest.mark.parametrize("words", [(), ("--timeout", "0.05")])
+def test_result_of_a_run_that_goes_on_ends_with_4(words: tuple[str, ...]) -> None:
+    perdure("start", "greeting.json", *ANN)
+    result = perdure("result", "greeting/ann", *words, code=4)
+    assert "greeting/ann has not ended" in result.stderr
+    assert json.loads(perdure("result", "greeting/ann", "--json", code=4).stdout)["output"] is None
+
+
+def test_a_run_that_is_not_there_ends_with_3() -> None:
+    perdure("start", "greeting.json", *ANN)
+    for command in ("result", "show"):
+        assert "greeting" in perdure(command, "greeting/none", code=3).stderr
+
+
+def test_list_shows_runs_newest_first() -> None:
+    run("greeting.json", *ANN)
+    perdure("start", "greeting.json", *NAMED, "bob")
+    head, *lines = perdure("list").stdout.splitlines()
+    assert head.split() == ["RUN", "STATUS", "VERSION", "STARTED", "TOOK"]
+    assert [line.split()[:2] for line in lines] == [
+        ["greeting/bob", "running"], ["greeting/ann", "completed"],
+    ]  # fmt: skip
+
+
+def test_list_can_be_narrowed() -> None:
+    write("other.json", {**GREETING, "name": "other"})
+    run("greeting.json", *ANN)
+    perdure("start", "other.json", *NAMED, "o")
+    perdure("start", "greeting.json", *NAMED, "bob")
+
+    def listed(*words: str) -> list[str]:
+        found = json.loads(perdure("list", "--json", *words).stdout)["runs"]
+        return [one["id"] for one in found]
+
+    assert listed() == ["bob", "o", "ann"]
+    assert listed("--workflow", "other") == ["o"]
+    assert listed("--status", "completed") == ["ann"]
+    assert listed("--status", "completed", "--status", "running") == ["bob", "o", "ann"]
+    assert listed("--limit", "1") == ["bob"]
+
+
+def test_list_says_when_there_is_more_or_nothing() -> None:
+    perdure("start", "greeting.json", "--id", "a")
+    perdure("start", "greeting.json", "--id", "b")
+    assert "--limit shows more" in perdure("list", "--limit", "1").stderr
+    assert json.loads(perdure("list", "--limit", "1", "--json").stdout)["more"] is True
+    assert json.loads(perdure("list", "--json").stdout)["more"] is False
+    assert perdure("list", "--workflow", "none").stderr == "no such runs\n"
+
+
+@pytest.mark.parametrize("words", [("list",), ("show", "a/b"), ("result", "a/b")])
+def test_looking_never_makes_a_database(words: tuple[str, ...]) -> None:
+    result = perdure(*words, code=5)
+    assert "there is no database perdure.db" in result.stderr
+    assert "--store or PERDURE_STORE" in result.stderr
+    assert not Path("perdure.db").exists()
+
+
+def test_show_tells_the_run_and_its_nodes() -> None:
+    run("greeting.json", *ANN)
+    said = perdure("show", "greeting/ann").stdout
+    assert "run       greeting/ann\nstatus    completed\n" in said
+    rows = [line.split(maxsplit=5) for line in said.splitlines()[-2:]]
+    assert [row[:3] for row in rows] == [["greet", "completed", "1"], ["shout", "completed", "1"]]
+    assert rows[0][5] == "hello, Ann"
+
+
+def test_show_of_a_run_under_way_tells_what_it_is_at() -> None:
+    write("slow.json", SLOW)
+    run("slow.json", *ANN, "--timeout", "0.3", "--grace", "0", code=4)
+    said = perdure("show", "slow/ann").stdout
+    assert "status    running for " in said
+    assert said.splitlines()[-1].split()[:3] == ["wait", "pending", "1"]
+    assert said.splitlines()[-1].endswith(" so far")
+
+
+def test_show_of_a_failed_run_tells_why() -> None:
+    write("bad.json", BAD)
+    run("bad.json", "--id", "b", code=1)
+    said = perdure("show", "bad/b").stdout
+    assert "failure   unlucky: workflow has 1 failed task(s): refuse: no luck today" in said
+    assert "unlucky: no luck today" in said.splitlines()[-1]
+
+
+def test_history_has_every_record_in_order() -> None:
+    run("greeting.json", *ANN)
+    lines = perdure("show", "greeting/ann", "--history").stdout.splitlines()
+    start = next(i for i, line in enumerate(lines) if line.startswith("TIME"))
+    assert [line.split()[1] for line in lines[start + 1 :]] == [
+        "OpenRun", "CreateTask", "DispatchTask", "CompleteTask", "CreateTask", "DispatchTask",
+        "CompleteTask", "FinishRun",
+    ]  # fmt: skip
+
+
+@pytest.mark.rule("D-2")
+def test_json_of_a_run_has_nodes_and_history_with_attempts_from_one() -> None:
+    run("greeting.json", *ANN)
+    document = json.loads(perdure("show", "greeting/ann", "--history", "--json").stdout)
+    greet = document["nodes"][0]
+    assert sorted(greet) == [
+        "attempt", "branches", "ended", "failure", "node", "output", "restarts", "started",
+        "status",
+    ]  # fmt: skip
+    assert (greet["node"], greet["attempt"], greet["output"]) == ("greet", 1, "hello, Ann")
+    assert document["history"][0]["do"] == "OpenRun"
+    assert document["history"][0]["input"] == {"name": "Ann"}
+    assert {r["attempt"] for r in document["history"] if "attempt" in r} == {1}
+    assert "history" not in json.loads(perdure("show", "greeting/ann", "--json").stdout)
+
+
+def test_values_that_stand_apart_are_shown_whole_in_json_and_shortened_for_people() -> None:
+    write("big.json", chain("big", task("shout", "shout", {"text": "{{input}}"})))
+    run("big.json", "--id", "b", "--input", json.dumps("x" * 20_000))
+    document = json.loads(perdure("show", "big/b", "--history", "--json").stdout)
+    assert document["nodes"][0]["output"] == "X" * 20_000
+    assert document["history"][0]["input"] == "x" * 20_000
+    assert max(map(len, perdure("show", "big/b", "--history").stdout.splitlines())) < 400
+
+
+def test_a_run_is_named_by_workflow_and_id() -> None:
+    assert "write workflow/id" in perdure("show", "greeting", code=2).stderr
+    perdure("start", "greeting.json", "--id", "a/b")
+    assert "greeting/a/b" in perdure("show", "greeting/a/b").stdout

@@ -1,0 +1,195 @@
+"""Progress while it happens: told in lines, drawn as a picture, and beside what is logged."""
+
+from __future__ import annotations
+
+import io
+import logging
+from datetime import UTC, datetime, timedelta
+from types import SimpleNamespace
+from typing import Any, Self
+
+import pytest
+
+from perdure.cli.lines import Lines
+from perdure.cli.logs import brief, log_to
+from perdure.cli.nodes import Change, NodeBook, NodeView
+from perdure.cli.progress import Progress
+from perdure.kernel.actions import CompleteTask, CreateTask, DispatchTask, Transition
+from perdure.kernel.run import NodeState, Run
+
+NOW = datetime(2026, 1, 31, 12, 0, tzinfo=UTC)
+
+
+class Heard:
+    """A Screen that keeps what it is told."""
+
+    def __init__(self) -> None:
+        self.notes: list[str] = []
+        self.changes: list[str] = []
+
+    def changed(self, change: Change) -> None:
+        self.changes.append(f"{change.node} {change.text}")
+
+    def note(self, text: str) -> None:
+        self.notes.append(text)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exc: object) -> None: ...
+
+
+def live(id: str = "o-1", *, epoch: int = 1, seq: int = 5) -> Any:
+    definition = SimpleNamespace(name="order", version="v1")
+    return SimpleNamespace(definition=definition, run_id=id, epoch=epoch, seq=seq)
+
+
+def progress() -> tuple[Progress, Heard]:
+    heard = Heard()
+    return Progress("order", "o-1", NodeBook(), heard), heard
+
+
+def test_a_run_that_is_born_here_starts() -> None:
+    shown, heard = progress()
+    shown.entered(live(epoch=0), Run())
+    assert heard.notes == ["order/o-1 starts, version v1"]
+
+
+def test_a_run_that_goes_on_says_from_where_and_what_is_not_done_again() -> None:
+    shown, heard = progress()
+    nodes = {
+        "fetch": NodeState("t1", "completed"),
+        "reserve": NodeState("t2", "pending"),
+        "charge": NodeState("t3", "pending", attempt=2),
+    }
+    shown.entered(live(), Run(nodes=nodes))
+    assert heard.notes == [
+        "order/o-1 goes on from reserve, charge (attempt 3): 1 node is recorded, and not done again"
+    ]
+
+
+def test_other_runs_are_named_until_there_are_many() -> None:
+    shown, heard = progress()
+    for n in range(6):
+        shown.entered(live(f"x-{n}"), Run())
+    assert [note.split(",")[0] for note in heard.notes] == [
+        "also goes on with order/x-0", "also goes on with order/x-1",
+        "also goes on with order/x-2", "also goes on with further runs",
+    ]  # fmt: skip
+
+
+def started(node: str) -> list[Any]:
+    return [CreateTask("t", node, "pending"), DispatchTask("t", node)]
+
+
+def test_what_other_runs_record_is_not_told() -> None:
+    shown, heard = progress()
+    shown.recorded(live("x-1"), Transition(0, started("a")))
+    assert heard.changes == []
+    shown.recorded(live(), Transition(0, started("a")))
+    assert heard.changes == ["a started (attempt 1)"]
+
+
+def test_what_is_dispatched_while_stopping_is_not_told_as_started() -> None:
+    shown, heard = progress()
+    shown.recorded(live(), Transition(0, started("a")))
+    shown.stopping = True
+    shown.recorded(live(), Transition(9, [CompleteTask("t", "a"), *started("b")]))
+    assert heard.changes == ["a started (attempt 1)", "a completed (attempt 1, 0.00 s)"]
+
+
+def test_a_run_of_another_process_is_followed_from_record_to_record() -> None:
+    shown, heard = progress()
+    records = [
+        {"do": "CreateTask", "time": NOW, "node": "a", "status": "skipped"},
+        {"do": "CreateTask", "time": NOW, "node": "b", "status": "skipped"},
+    ]
+    shown.follow(records[:1])
+    shown.follow(records[:1])
+    shown.complete(records)
+    assert heard.changes == ["a skipped", "b skipped"]
+
+
+def test_a_run_that_had_ended_before_is_known_but_not_told_again() -> None:
+    shown, heard = progress()
+    shown.complete([{"do": "CreateTask", "time": NOW, "node": "a", "status": "skipped"}])
+    assert heard.changes == []
+    assert list(shown.book.nodes) == ["a"]
+
+
+def test_lines_go_to_stderr_and_so_does_what_steps_print(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    with Lines(5) as lines:
+        lines.changed(Change(NOW, "a", "skipped"))
+        lines.note("look")
+        print("from a step")
+    print("the result")
+    said = capsys.readouterr()
+    assert said.out == "the result\n"
+    first, second, third = said.err.splitlines()
+    assert first == f"{NOW.astimezone():%H:%M:%S}  a      skipped"
+    assert second.endswith("  look")
+    assert third == "from a step"
+
+
+def drawn(book: NodeBook, order: dict[str, str], height: int = 40) -> list[str]:
+    """The picture as plain text."""
+    console = pytest.importorskip("rich.console", reason="rich is not installed")
+    from perdure.cli.picture import Picture
+
+    out = io.StringIO()
+    picture = Picture(book, order)
+    console.Console(file=out, width=80, height=height).print(picture.drawing(height))
+    return [line.rstrip() for line in out.getvalue().splitlines()]
+
+
+def test_the_picture_shows_every_node_in_the_order_of_the_document() -> None:
+    book = NodeBook()
+    book.nodes = {
+        "fetch": NodeView("fetch", "completed", 1, NOW, NOW + timedelta(seconds=1.5)),
+        "route": NodeView("route", "completed", 0, None, NOW, branches=["ship"]),
+        "review": NodeView("review", "skipped", 0, None, NOW),
+        "ship": NodeView("ship", "failed", 2, NOW, NOW, failure={"message": "no truck"}),
+    }
+    lines = drawn(book, dict.fromkeys([*book.nodes, "notify"], "TASK"))
+    assert [line.split() for line in lines] == [
+        ["✓", "fetch", "completed", "1.50", "s"],
+        ["✓", "route", "completed", "chose", "ship"],
+        ["·", "review", "skipped"],
+        ["✗", "ship", "failed", "0.00", "s", "attempt", "2", "no", "truck"],
+        ["notify"],
+    ]
+
+
+def test_a_picture_of_many_nodes_shows_those_under_way_and_counts_the_rest() -> None:
+    book = NodeBook()
+    names = [f"n{i}" for i in range(100)]
+    for name in names[:50]:
+        book.nodes[name] = NodeView(name, "completed", 1, NOW, NOW)
+    book.nodes["n7"].status = "pending"
+    lines = drawn(book, dict.fromkeys(names, "TASK"), height=12)
+    assert len(lines) == 9
+    assert any(line.split()[1:3] == ["n7", "running"] for line in lines)
+    assert lines[-1] == "… and 92 more nodes"
+
+
+def test_a_log_of_a_failure_says_where_without_its_traceback() -> None:
+    text = "attempt 1 failed\nTraceback (most recent call last):\n"
+    text += '  File "/x/steps.py", line 5, in ship\n    raise X\nValueError: no truck\n'
+    expected = 'attempt 1 failed: ValueError: no truck (File "/x/steps.py", line 5, in ship)'
+    assert brief(text) == expected
+    assert brief("all is well") == "all is well"
+
+
+def test_what_the_engine_logs_is_shown_with_secrets_taken_out(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.delenv("PERDURE_DEBUG", raising=False)
+    heard = Heard()
+    logger = logging.getLogger("perdure.engine")
+    with log_to(heard, lambda text: text.replace("hunter2", "…")):
+        logger.warning("the key is %s", "hunter2")
+        logger.info("not for everybody")
+    logger.info("after")
+    assert heard.notes == ["warning: the key is …"]
