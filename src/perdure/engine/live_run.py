@@ -55,9 +55,9 @@ class LiveRun:
     """One run. `seq` is the last journal row that is durable or under way."""
 
     __slots__ = (
-        "_dead", "_decided", "_decision", "_free", "_inbox", "_leaving", "_pumping", "_runners",
-        "_shell", "_under_way", "_waiter", "definition", "effects", "epoch", "key", "machine",
-        "orders", "outputs", "run_id", "seq", "timers",
+        "_dead", "_decided", "_decision", "_free", "_idle", "_inbox", "_leaving", "_pumping",
+        "_runners", "_shell", "_under_way", "_waiter", "definition", "effects", "epoch", "key",
+        "machine", "orders", "outputs", "run_id", "seq", "timers",
     )  # fmt: skip
 
     def __init__(
@@ -96,7 +96,9 @@ class LiveRun:
         #: 1 while a runner is between two attempts: it takes the next order itself.
         self._free = 0
         self._runners: set[asyncio.Task[None]] = set()
+        #: Of the runner that waits for the row under way: what wakes it, and its task.
         self._waiter: asyncio.Future[None] | None = None
+        self._idle: asyncio.Task[Any] | None = None
 
     @property
     def dead(self) -> bool:
@@ -214,7 +216,7 @@ class LiveRun:
         elif verdict in ("accepted", "mine"):
             self.effects.carry_out(transitions)
             self.pump()
-            if not self.orders:
+            if not self.orders or self._shell.stopping:
                 self.wake()
         elif verdict == "busy":
             self.seq -= 1
@@ -315,7 +317,7 @@ class LiveRun:
             self._free = 0
             order = orders.popleft() if orders else None
             if order is None and self._waits_for_row():
-                order = await self._next_order()
+                order = await self._next_order(task)
                 started = loop.time()
             steps += 1
             if steps % TURN_STEPS == 0 or loop.time() - started > TURN_SECONDS:
@@ -346,14 +348,15 @@ class LiveRun:
     def _waits_for_row(self) -> bool:
         return self._under_way is not None and self._waiter is None and not self._dead
 
-    async def _next_order(self) -> Order | None:
+    async def _next_order(self, task: asyncio.Task[Any]) -> Order | None:
         """Wait until the row under way is durable, and take what it lets start."""
         while not self.orders and self._under_way is not None and not self._dead:
             self._waiter = asyncio.get_running_loop().create_future()
+            self._idle = task
             try:
                 await self._waiter
             finally:
-                self._waiter = None
+                self._waiter = self._idle = None
         return self.orders.popleft() if self.orders else None
 
     # ------------------------------------------------------------------ ending
@@ -401,10 +404,13 @@ class LiveRun:
         for handle in self.timers:
             handle.cancel()
         self.timers.clear()
+        # They refer to one another: until the garbage collector came by, nothing of the run would
+        # be freed.
+        del self.effects
         self.wake()
-        current = _current_task()
+        spared = (_current_task(), self._idle)  # one that only waits for a row ends by itself
         for task in self._runners:
-            if task is not current:
+            if task not in spared:
                 task.cancel()
 
 
