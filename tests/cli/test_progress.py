@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import logging
+import sys
 from datetime import UTC, datetime, timedelta
 from types import SimpleNamespace
 from typing import Any, Self
@@ -123,8 +124,8 @@ def test_lines_go_to_stderr_and_so_does_what_steps_print(
     with Lines(5) as lines:
         lines.changed(Change(NOW, "a", "skipped"))
         lines.note("look")
-        print("from a step")
-    print("the result")
+        sys.stdout.write("from a step\n")
+    sys.stdout.write("the result\n")
     said = capsys.readouterr()
     assert said.out == "the result\n"
     first, second, third = said.err.splitlines()

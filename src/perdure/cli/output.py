@@ -49,7 +49,7 @@ def moment(time: datetime | None) -> str:
 def took(seconds: float) -> str:
     """A length of time for people: 0.31 s, 12 s, 3 m 05 s, 2 h 07 m."""
     if seconds < 10:
-        return f"{max(seconds, 0):.2f} s"
+        return f"{max(0.0, seconds):.2f} s"
     if seconds < 60:
         return f"{seconds:.0f} s"
     minutes, rest = divmod(int(seconds), 60)
