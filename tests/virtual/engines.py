@@ -36,11 +36,12 @@ async def killed(store: Any, *things: Any, **options: Any) -> AsyncIterator[Engi
     try:
         yield engine
     finally:
-        await kill(engine, store)
+        await kill(engine)
+        store.crash(engine._shell.worker)
 
 
-async def kill(engine: Engine, store: Any) -> None:
-    """Let the engine be dead, as if its process had been killed."""
+async def kill(engine: Engine) -> None:
+    """Let the engine be dead, as if its process had been killed. The store has to notice."""
     shell = engine._shell
     shell.stopping = True
     shell.commits.abandon()
@@ -55,7 +56,6 @@ async def kill(engine: Engine, store: Any) -> None:
         task.cancel()
     if tasks:
         await asyncio.wait(tasks)
-    store.crash(shell.worker)
 
 
 def task(id: str, step: str | None = None, input: Any = None, **rest: Any) -> dict[str, Any]:

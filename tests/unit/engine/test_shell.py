@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import logging
 from typing import Any
 
@@ -362,7 +363,7 @@ def test_failed_attempts_are_made_again_after_growing_delays() -> None:
             assert engine._shell.live == {}
 
     run(main())
-    waits = [round(b - a, 3) for a, b in zip(at, at[1:], strict=False)]
+    waits = [round(b - a, 3) for a, b in itertools.pairwise(at)]
     assert waits == [1, 3, 9, 20, 20]
 
 
@@ -393,7 +394,7 @@ def test_a_permanent_failure_ends_the_attempts_and_the_branches_go_on_to_their_e
 
     async def main() -> None:
         async with engine_on(VirtualStore(), g, fail, other) as engine:
-            with pytest.raises(Failure, match="1 failed task.*fail: for good") as raised:
+            with pytest.raises(Failure, match=r"1 failed task.*fail: for good") as raised:
                 await engine.run(g)
             assert raised.value.kind == "gone"
         assert made == ["fail", "x", "y"]

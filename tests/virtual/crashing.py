@@ -1,0 +1,66 @@
+"""A store whose process dies at the n-th write, before it or after it, always unanswered."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from typing import Any, Literal
+
+from perdure.codec.journal import decode_row
+from perdure.stores.port import StoredRow
+
+When = Literal["before", "after"]
+
+
+class CrashingStore:
+    """Counts starts and commits together, from 1. From the crash on nothing is written."""
+
+    def __init__(self, inner: Any, at: int = 0, when: When = "before") -> None:
+        self.inner = inner
+        self.durable = inner.durable
+        self.writes = 0
+        self.crashed = asyncio.Event()
+        self._at = at
+        self._when = when
+
+    def commit(self, rows: Sequence[Any], done: Any) -> None:
+        self._write(self.inner.commit, rows, done)
+
+    def start(self, runs: Sequence[Any], done: Any) -> None:
+        self._write(self.inner.start, runs, done)
+
+    def _write(self, write: Any, rows: Sequence[Any], done: Any) -> None:
+        if self.crashed.is_set():
+            return
+        self.writes += 1
+        if self.writes != self._at:
+            write(rows, lambda answer: None if self.crashed.is_set() else done(answer))
+        elif self._when == "before":
+            self.crashed.set()
+        else:
+            write(rows, lambda answer: self.crashed.set())
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.inner, name)
+
+
+async def rows_of(store: Any, definition: str, id: str) -> list[StoredRow]:
+    """The journal rows of a run; none when it was never written."""
+    from perdure.model.errors import NotFound
+
+    try:
+        row = await store.describe(definition, id)
+    except NotFound:
+        return []
+    return list((await store.load(row.key)).journal)
+
+
+def outcomes(rows: Sequence[StoredRow]) -> set[tuple[str, int]]:
+    """The (node, attempt) whose outcome these rows record; attempts from 0."""
+    return {
+        (action.node, action.attempt)
+        for row in rows
+        for transition in decode_row(row.body)
+        for action in transition.actions
+        if type(action).__name__ in ("CompleteTask", "FailTask", "RetryTask")
+    }
