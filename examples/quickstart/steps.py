@@ -1,6 +1,4 @@
-"""The steps of hello.json: plain functions. What each returns is recorded once it has ended."""
-
-from __future__ import annotations
+"""What hello.json calls."""
 
 import time
 
@@ -15,10 +13,10 @@ def greet(name: str) -> str:
 
 @step
 def think() -> None:
-    time.sleep(5)  # long enough to kill the process
+    time.sleep(10)  # long enough to kill the process
 
 
 @step
-def farewell(greeting: str) -> str:
+def part(greeting: str) -> str:
     print("-> goodbye")
     return f"{greeting}, and goodbye"

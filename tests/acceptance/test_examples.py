@@ -64,7 +64,7 @@ def test_the_quickstart_survives_a_kill(tmp_path: Path) -> None:
     words = ["run", "hello.json", "--app", "steps.py", "--id", "ann"]
     words += ["--input", '{"name": "Ann"}']
     with running(*words, folder=tmp_path) as process:
-        hear(process, "think     started")
+        hear(process, "think  started")
     out, err = finished(*words, folder=tmp_path)
     assert json.loads(out) == {"said": "hello, Ann, and goodbye"}
     assert "hello/ann goes on from think: 1 node is recorded, and not done again" in err

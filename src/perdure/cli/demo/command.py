@@ -29,7 +29,7 @@ FILES: Final = ("order.json", "steps.py")
 @click.option("--seed", type=click.IntRange(0), help="Draw the moment of an earlier kill again.")
 @json_option
 def demo(seed: int | None, as_json: bool) -> None:
-    """Show a workflow survive a kill (about ten seconds).
+    """Show a workflow survive a kill (a few seconds).
 
     A small shop on this machine, an order that goes through it, a process killed in the middle
     and a second one that goes on. Exits with 1 if anything promised did not hold.
