@@ -9,8 +9,8 @@ from tests.tidy.tree import all_sources, planted, sources
 
 # "path function" -> why it may take a BaseException and not raise it again
 SWALLOWS: dict[str, str] = {
-    "src/perdure/engine/dispatcher.py _run": "whatever user code raises is its attempt's failure",
-    "src/perdure/engine/stepping.py run_in_context": "throws it into the coroutine it drives",
+    "src/perdure/engine/dispatcher.py execute": "what user code raises is its attempt's failure",
+    "src/perdure/engine/stepping.py rest_of": "throws it into the coroutine it drives",
 }
 
 
