@@ -35,6 +35,7 @@ _decode = msgspec.json.Decoder().decode
 #: text or key that begins like a number.
 _DIGITS_ALIKE: Final = bytes.maketrans(b"0123456789-", b"0" * 11)
 _LONG_NUMBER: Final = b"0" * 19
+_SHORT: Final = len(_LONG_NUMBER)
 _NUMBER_IN_QUOTES: Final = b'"0'
 _NUMBER_AS_KEY: Final = re.compile(rb'"-?\d[-+.eE\d]*":')
 
@@ -55,6 +56,8 @@ class JsonCodec:
             out = _encode(value)
         except Exception as error:
             raise _refusal(value, error) from error
+        if len(out) < _SHORT and out.find(b"null") < 0 and out.find(b'"') < 0:
+            return out  # too short for a long number, and nothing else to look for
         if len(out) > PAYLOAD_LIMIT:
             raise PayloadTooLarge(
                 f"value of {len(out):,} bytes is over the limit of {PAYLOAD_LIMIT:,} bytes of JSON "

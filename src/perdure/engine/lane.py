@@ -46,7 +46,7 @@ class Lane(Generic[Row, Answer]):
         """Queue a row. `then` is called with the store's answer, or with the exception when this
         row can never be written."""
         if self._eager and self._under_way is None and not self._waiting and not self._batches:
-            self._write([(row, then)])
+            self._write_one(row, then)
             return
         self._waiting.append((row, then))
         if self._under_way is None and not self._scheduled:
@@ -82,6 +82,14 @@ class Lane(Generic[Row, Answer]):
         if self._under_way is None:
             self._wake_idle()
 
+    def _write_one(self, row: Row, then: Then) -> None:
+        """As `_write`, for the store that has answered when `send` returns."""
+        self._under_way = [(row, then)]
+        try:
+            self._send((row,), self._answered)
+        except Exception as error:
+            self._answered(error)
+
     def _write(self, batch: list[tuple[Row, Then]]) -> None:
         self._under_way = batch
         try:
@@ -103,7 +111,8 @@ class Lane(Generic[Row, Answer]):
             self._delay = FIRST_DELAY
             for (_, then), answer in zip(batch, answers, strict=True):
                 _tell(then, answer)
-        self._go_on()
+        if self._waiting or self._batches or self._idle:
+            self._go_on()
 
     def _go_on(self) -> None:
         if self._under_way is not None or self._scheduled:

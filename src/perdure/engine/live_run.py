@@ -23,7 +23,7 @@ from msgspec import Raw
 from perdure.codec.journal import encode_row
 from perdure.engine.dispatcher import Order, Report
 from perdure.engine.effects import Effects
-from perdure.engine.ending import finish_of
+from perdure.engine.ending import ends, finish_of
 from perdure.engine.handlers.port import StepNotRegistered
 from perdure.kernel.actions import Transition
 from perdure.kernel.events import NodeFailed
@@ -129,7 +129,8 @@ class LiveRun:
                 self._submit(self._decided, None)
         finally:
             self._pumping = False
-        self.start_orders()
+        if self.orders:
+            self.start_orders()
 
     def _decide(self, decision: Decision, answer: Loaded | Exception | None) -> None:
         try:
@@ -201,7 +202,8 @@ class LiveRun:
         self._under_way = transitions
         self.seq += 1
         body, payloads = encode_row(transitions)
-        change = change or finish_of(transitions, payloads, self.definition.retention)
+        if change is None and ends(transitions):
+            change = finish_of(transitions, payloads, self.definition.retention)
         shell = self._shell
         row = JournalRow(
             self.key, self.seq, transitions[-1].at, shell.worker, shell.next_commit(), body,

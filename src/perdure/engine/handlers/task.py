@@ -56,6 +56,11 @@ class TaskHandler:
 
     def __init__(self, steps: Mapping[str, RunnableStep], threads: int | None = None) -> None:
         self._steps = dict(steps)
+        #: What each attempt asks of its step, asked once.
+        self._limits = {name: step.timeout_us for name, step in self._steps.items()}
+        self._calls = {
+            name: (step.bind, step.fn, step.is_async) for name, step in self._steps.items()
+        }
         self._policies = {name: step.retry.policy for name, step in self._steps.items()}
         self._threads = threads or min(32, (os.cpu_count() or 1) + 4)
         self._executor: ThreadPoolExecutor | None = None
@@ -66,8 +71,7 @@ class TaskHandler:
         """The node's timeout, else the step's, in µs; 0 = no limit."""
         if attempt.timeout is not None:
             return attempt.timeout
-        step = self._steps.get(_step_name(attempt))
-        return step.timeout_us if step else 0
+        return self._limits.get(_step_name(attempt), 0)
 
     def policy(self, step: str, /) -> RetryPolicy:
         """The policy the step was declared with; one attempt for a step unknown here."""
@@ -91,15 +95,19 @@ class TaskHandler:
         function; what the function raised. When it is cancelled at the moment a `def` ends, the
         outcome is returned and the cancellation left to be seen in `Task.cancelling()`.
         """
-        step = self._find(attempt)
+        name = _step_name(attempt)
+        if name not in self._calls:
+            raise self._missing(name, attempt)
+        bind, function, is_async = self._calls[name]
         try:
-            args, kwargs = step.bind(attempt.input.get("input", UNSET))
+            args, kwargs = bind(attempt.input.get("input", UNSET))
         except InvalidRequest as error:
             raise Permanent(error) from error
         try:
-            if step.is_async:
-                return await step.fn(*args, **kwargs)
-            return await self._in_thread(step, context, functools.partial(step.fn, *args, **kwargs))
+            if is_async:
+                return await function(*args, **kwargs)
+            call = functools.partial(function, *args, **kwargs)
+            return await self._in_thread(self._steps[name], context, call)
         except Exception:
             raise
         except BaseException as error:
@@ -115,18 +123,14 @@ class TaskHandler:
             self._executor.shutdown(wait=False)
             self._executor = None
 
-    def _find(self, attempt: Attempt) -> RunnableStep:
-        name = _step_name(attempt)
-        step = self._steps.get(name)
-        if step is None:
-            near = difflib.get_close_matches(name, self._steps, n=3)
-            hint = f" (similar: {', '.join(near)})" if near else ""
-            raise StepNotRegistered(
-                f"step {name!r} of {attempt.workflow}/{attempt.run_id}, node {attempt.node}, is "
-                f"not registered here{hint}: give it to the engine, Engine(store, [..., the_step])",
-                name,
-            )
-        return step
+    def _missing(self, name: str, attempt: Attempt) -> StepNotRegistered:
+        near = difflib.get_close_matches(name, self._steps, n=3)
+        hint = f" (similar: {', '.join(near)})" if near else ""
+        return StepNotRegistered(
+            f"step {name!r} of {attempt.workflow}/{attempt.run_id}, node {attempt.node}, is "
+            f"not registered here{hint}: give it to the engine, Engine(store, [..., the_step])",
+            name,
+        )
 
     async def _in_thread(
         self, step: RunnableStep, context: StepContext, call: Callable[[], Any]
