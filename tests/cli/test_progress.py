@@ -14,9 +14,13 @@ import pytest
 from perdure.cli.lines import Lines
 from perdure.cli.logs import brief, log_to
 from perdure.cli.nodes import Change, NodeBook, NodeView
+from perdure.cli.output import has_rich
 from perdure.cli.progress import Progress
+from perdure.cli.run import screen_for
+from perdure.graph.definition import Graph
 from perdure.kernel.actions import CompleteTask, CreateTask, DispatchTask, Transition
 from perdure.kernel.run import NodeState, Run
+from tests.cli.commands import GREETING
 
 NOW = datetime(2026, 1, 31, 12, 0, tzinfo=UTC)
 
@@ -161,6 +165,17 @@ def test_the_picture_shows_every_node_in_the_order_of_the_document() -> None:
         ["✗", "ship", "failed", "0.00", "s", "attempt", "2", "no", "truck"],
         ["notify"],
     ]
+
+
+@pytest.mark.parametrize("at_terminal", [True, False])
+def test_without_rich_or_a_terminal_there_are_lines(
+    at_terminal: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    graph = Graph.load(GREETING)
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: at_terminal, raising=False)
+    assert isinstance(screen_for(NodeBook(), graph), Lines) is not (at_terminal and has_rich())
+    monkeypatch.setitem(sys.modules, "rich", None)
+    assert isinstance(screen_for(NodeBook(), graph), Lines)
 
 
 def test_a_picture_of_many_nodes_shows_those_under_way_and_counts_the_rest() -> None:

@@ -13,9 +13,7 @@ from perdure.cli.main import main
 from tests.tidy.tree import ROOT
 
 PAGE = (ROOT / "docs" / "reference" / "cli.md").read_text(encoding="utf-8")
-SECTIONS = dict(
-    re.findall(r"^## `perdure (\w+)[^\n]*\n(.*?)(?=^## |\Z)", PAGE, re.MULTILINE | re.DOTALL)
-)
+SECTIONS = dict(re.findall(r"(?ms)^## `perdure (\w+)[^\n]*\n(.*?)(?=^## |\Z)", PAGE))
 
 
 def options(command: click.Command) -> Iterator[str]:

@@ -214,6 +214,23 @@ def test_a_step_that_no_app_has_is_told_before_anything_starts() -> None:
     assert not Path("perdure.db").exists()
 
 
+def test_a_run_that_cannot_go_on_says_why_and_goes_on_when_that_is_mended() -> None:
+    perdure("start", "greeting.json", *ANN)
+    steps = Path("steps.py").read_text(encoding="utf-8")
+    Path("steps.py").write_text(steps.replace("def greet(", "def welcome("), encoding="utf-8")
+    changed = copy.deepcopy(GREETING)
+    changed["nodes"][0]["spec"]["step"] = "welcome"
+    write("greeting.json", changed)
+    result = run("greeting.json", "--id", "ann", code=1)
+    assert "perdure: greeting/ann cannot go on: step 'greet' of greeting/ann" in result.stderr
+    assert "stalled" in perdure("list").stdout
+    assert "stalled   step 'greet'" in perdure("show", "greeting/ann").stdout
+    again = steps + "\n\n@step\ndef welcome() -> None: ...\n"
+    Path("again.py").write_text(again, encoding="utf-8")
+    result = perdure("run", "greeting.json", "--app", "again.py", "--id", "ann")
+    assert result.stdout == '{"said": "HELLO, ANN"}\n'
+
+
 def test_an_input_that_is_too_large_is_refused() -> None:
     Path("in.json").write_text(json.dumps("x" * 5_000_000))
     result = run("greeting.json", "--input", "@in.json", code=2)

@@ -118,12 +118,13 @@ def _shown(job: Job) -> tuple[NodeBook, Ending]:
     from perdure.cli.work import work
 
     book = NodeBook()
-    with _screen(book, job.graph) as screen:
+    with screen_for(book, job.graph) as screen:
         progress = Progress(job.graph.name, job.id, book, screen)
         return book, asyncio.run(work(job, progress))
 
 
-def _screen(book: NodeBook, graph: Graph) -> Screen:
+def screen_for(book: NodeBook, graph: Graph) -> Screen:
+    """A live picture at a terminal with rich, else lines."""
     nodes = {node.id: node.type for node in graph.plan.nodes.values()}
     if sys.stderr.isatty() and has_rich():
         from perdure.cli.picture import Picture

@@ -201,7 +201,8 @@ async def _watch(engine: Engine, run: Run[Any], progress: Progress) -> None:
         if row.stalled is not None:
             raise Trouble(
                 f"{run} cannot go on: {row.stalled}\n"
-                "Mend that and give the same command again: the run keeps what it has recorded.",
+                "Mend that (steps come from --app) and give the same command again: the run keeps "
+                "what it has recorded.",
                 RUN_FAILED,
                 "stalled",
             )
