@@ -35,7 +35,7 @@ _LOGGERS: Final[dict[str, logging.Logger]] = {}
 Report = NodeCompleted | NodeFailed
 
 
-class Order(msgspec.Struct):
+class Order(msgspec.Struct, gc=False):
     """An attempt to carry out; `number` from 0. `secrets`: pointers into the input whose text is
     a secret's template."""
 

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from perdure.engine.shell import Shell
 
 
-class Inputs(msgspec.Struct):
+class Inputs(msgspec.Struct, gc=False):
     """A task's stored input: where it stands, and which of its strings are secrets' templates."""
 
     place: Raw | tuple[int, int]

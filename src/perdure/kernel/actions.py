@@ -24,8 +24,12 @@ else:
     RawOrNone = Raw
 
 
-class Action(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="do"):
-    """The common base: a record with its kind in the field `do`."""
+class Action(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="do", gc=False):
+    """The common base: a record with its kind in the field `do`.
+
+    `gc=False` here and on what holds actions: none ever refers back to what holds it, so the
+    garbage collector need not walk them.
+    """
 
 
 class OpenRun(Action, frozen=True, tag="OpenRun"):
@@ -121,7 +125,7 @@ AnyAction: TypeAlias = (
 )
 
 
-class Transition(msgspec.Struct, omit_defaults=True):
+class Transition(msgspec.Struct, omit_defaults=True, gc=False):
     """What one event led to, at one time (µs since the epoch).
 
     `ignored` says why an event changed nothing; such a transition has no actions.

@@ -13,7 +13,7 @@ from perdure.kernel.moves import NEW
 from perdure.model.failure import FailureRecord
 
 
-class NodeState(msgspec.Struct, frozen=True):
+class NodeState(msgspec.Struct, frozen=True, gc=False):
     """A reached node: its task, where it stands, and a SWITCH's recorded choice.
 
     `branches`: None = none recorded; () = recorded, nothing chosen. `completed_no`: its
@@ -29,7 +29,7 @@ class NodeState(msgspec.Struct, frozen=True):
     first_due: int = 0
 
 
-class Run(msgspec.Struct):
+class Run(msgspec.Struct, gc=False):
     """One run, as far as decisions need it. `at`: the time of the last recorded transition."""
 
     definition: str = ""
