@@ -24,6 +24,8 @@ _log = logging.getLogger("perdure.engine")
 
 BATCH: Final = 100
 MOST_LIVE: Final = 10_000
+#: How often this worker looks for others that died, in seconds.
+SWEEP_EVERY: Final = 2.0
 
 
 class Claims:
@@ -84,6 +86,7 @@ class Claims:
         return taken
 
     async def _watch(self) -> None:
+        swept = self._shell.clock.monotonic()
         while True:
             try:
                 async with asyncio.timeout(self._poll):
@@ -92,6 +95,9 @@ class Claims:
                 pass
             self._hint.clear()
             try:
+                if self._shell.clock.monotonic() - swept >= SWEEP_EVERY:
+                    swept = self._shell.clock.monotonic()
+                    await self._shell.store.sweep(self._shell.worker)
                 await self.take_all()
             except StoreError as error:
                 _log.warning("could not look for due runs: %s", error)

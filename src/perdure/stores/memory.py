@@ -246,10 +246,13 @@ class MemoryStore:
         if worker.id in self._workers:
             raise StoreError(f"worker {worker.id} is registered already: take a fresh id")
         self._workers[worker.id] = worker
+        return await self.sweep(worker.id)
+
+    async def sweep(self, worker: str) -> int:
         now, freed = self.now(), 0
         for key, run in self._runs.items():
             if run.owner is not None and run.owner not in self._workers:
-                self._take_over(run, worker.id, now)
+                self._take_over(run, worker, now)
                 self._note_free(key, run)
                 freed += 1
         return freed

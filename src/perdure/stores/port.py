@@ -249,6 +249,10 @@ class Store(Protocol):
         record at the next seq (the fence moves), no owner, epoch + 1, crashes + 1, due now.
         Returns how many runs were freed."""
 
+    async def sweep(self, worker: str) -> int:
+        """Free what workers that died since hold, as `register` does; how many runs. Recovery is
+        this sweep, repeated, and not an event that can be missed."""
+
     async def unregister(self, worker: str) -> None:
         """The worker leaves; runs it still holds are freed, due now, without counting a crash."""
 

@@ -49,6 +49,22 @@ def test_a_dead_worker_s_runs_are_freed_and_the_fence_moves(case: Case) -> None:
     play(case, scene)
 
 
+def test_a_death_after_registering_is_found_by_the_sweep(case: Case) -> None:
+    # scenarios 61, 86
+    async def scene(store: Store) -> None:
+        await store.register(worker("w1"))
+        await store.register(worker("w2"))
+        await start(store, new(1, owner="w1"), new(2, owner="w2"))
+        assert await store.sweep("w2") == 0
+        case.kill(store, "w1")
+        assert await store.sweep("w2") == 1
+        assert (await store.load(key(1))).run.owner is None
+        assert (await store.load(key(2))).run.owner == "w2"
+        assert await store.sweep("w2") == 0
+
+    play(case, scene)
+
+
 def test_the_dead_worker_who_was_not_dead_is_refused(case: Case) -> None:
     # scenario 93
     async def scene(store: Store) -> None:

@@ -49,6 +49,27 @@ def test_a_pending_attempt_runs_again_with_its_number_and_idempotency_key(
     assert len({key for _, key in seen}) == 1
 
 
+def test_an_engine_that_is_open_already_takes_over_from_one_that_dies() -> None:
+    # scenarios 61, 86: recovery is a sweep, not something that happens at a start
+    @step
+    async def work() -> str:
+        await asyncio.sleep(30)
+        return "done"
+
+    one = graph("one", [task("a", "work")])
+
+    async def main() -> None:
+        store = VirtualStore()
+        async with engine_on(store, one, work) as survivor:
+            async with killed(store, one, work) as engine:
+                await engine.start(one, id="1")
+                await asyncio.sleep(5)
+            waiting = asyncio.ensure_future(survivor.get(one, "1").result())
+            assert await asyncio.wait_for(waiting, 60) == {"a": "done"}
+
+    run(main())
+
+
 @pytest.mark.rule("G-100")
 def test_completed_steps_are_not_made_again() -> None:
     # scenario 268

@@ -256,9 +256,12 @@ class SqliteStore:
         except StoreError:
             self._workers.drop(worker.id)
             raise
-        freed = 0
+        return await self.sweep(worker.id)
+
+    async def sweep(self, worker: str) -> int:
+        write, freed = self._write, 0
         for dead in await write.call(lambda db: workers.find_dead(db, self._workers)):
-            free = partial(workers.free_some, dead=dead, worker=worker.id, now=self.now())
+            free = partial(workers.free_some, dead=dead, worker=worker, now=self.now())
             while some := await write.call(free, workers.FREED_AT_ONCE * 3):
                 freed += some
         return freed
