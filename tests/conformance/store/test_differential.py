@@ -262,26 +262,22 @@ class Stores(RuleBasedStateMachine):
         shutil.rmtree(self.folder)
 
 
-def explore(examples: int, *, derandomize: bool) -> set[tuple[str, str]]:
+def explore(examples: int) -> set[tuple[str, str]]:
     """Run the machine; the kinds of answers that occurred."""
     seen: set[tuple[str, str]] = set()
     machine = type("Stores", (Stores,), {"seen": seen})
-    how = settings(
-        settings(), max_examples=examples, stateful_step_count=40, derandomize=derandomize
-    )
+    how = settings(settings(), max_examples=examples, stateful_step_count=40)
     run_state_machine_as_test(machine, settings=how)
     return seen
 
 
-@pytest.mark.slow
-def test_memory_and_sqlite_answer_alike() -> None:
-    assert explore(settings().max_examples // 3, derandomize=False)
+#: Rounds after which an answer that never occurred is said to be out of reach.
+ROUNDS = 12
 
 
 @pytest.mark.slow
-def test_the_operations_compared_meet_every_kind_of_answer() -> None:
-    # Always the same operations: what they meet must not be a matter of luck.
-    seen = explore(60, derandomize=True)
+def test_memory_and_sqlite_answer_alike_in_every_kind_of_answer() -> None:
+    """Goes on until every operation has succeeded and has been refused at least once."""
     expected = {
         *(("commit", verdict) for verdict in ("accepted", "mine", "refused")),
         *(("start", outcome) for outcome in ("created", "exists", "mine")),
@@ -294,4 +290,9 @@ def test_the_operations_compared_meet_every_kind_of_answer() -> None:
         ("find", "True"),
         ("unregister", "False"),
     }
+    seen: set[tuple[str, str]] = set()
+    for _ in range(ROUNDS):
+        seen |= explore(settings().max_examples // 3)
+        if expected <= seen:
+            break
     assert expected - seen == set()
