@@ -15,7 +15,7 @@ from perdure.codec.values import JsonCodec
 from perdure.engine.clock import SystemClock
 from perdure.engine.ids import Ids
 from perdure.engine.starting import StartRequest, begin
-from perdure.engine.waiters import Waiters
+from perdure.engine.waiters import Outcome, Waiters
 from perdure.graph.definition import Graph
 from perdure.kernel.protocol import Deps
 from perdure.model.definition import Definition
@@ -185,6 +185,10 @@ class Client:
             return definition
         stored = await self._store.latest_definition(definition)
         return rebuild(stored)
+
+    async def _ended_here(self, workflow: str, id: str) -> Outcome | None:
+        """How a run ended that was in this process's memory; None for any other."""
+        return None
 
     def _check_input(self, definition: Definition[Any, Any], input: Any) -> None:
         check = getattr(definition, "check_input", None)

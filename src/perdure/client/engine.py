@@ -17,6 +17,7 @@ from perdure.engine.resources import Resources
 from perdure.engine.secrets import Secrets
 from perdure.engine.shell import Observer, Shell
 from perdure.engine.starting import StartRequest
+from perdure.engine.waiters import Outcome
 from perdure.expr import reveal
 from perdure.flow.registry import Listed, Registry
 from perdure.model.definition import Definition
@@ -121,6 +122,10 @@ class Engine(Client):
             self._shell.claims.add(request.definition)
             await self._shell.publish(request.definition)
         return await self._shell.start(request)
+
+    async def _ended_here(self, workflow: str, id: str) -> Outcome | None:
+        key = self._shell.key_of(workflow, id)
+        return None if key is None else await self._waiters.told(key)
 
     async def _resolve(self, definition: Definition[Any, Any] | str) -> Definition[Any, Any]:
         if isinstance(definition, str):

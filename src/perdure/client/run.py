@@ -82,7 +82,10 @@ class Run(Generic[T_co]):
 
     async def _result(self) -> T_co:
         client = self._client
-        outcome = await client._waiters.wait(await self._row())
+        check_run_id(self._id)
+        outcome = await client._ended_here(self._workflow, self._id)
+        if outcome is None:
+            outcome = await client._waiters.wait(await self._row())
         result: T_co = value_of(outcome, client._codec, self)
         return result
 

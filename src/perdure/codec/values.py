@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import dataclasses
 import enum
+import json
 import math
 import re
 from collections.abc import Iterator
@@ -29,6 +30,7 @@ _MAX_INT: Final = 2**63 - 1
 _MIN_INT: Final = -(2**63)
 
 _encode = msgspec.json.Encoder().encode
+_strict = json.JSONEncoder(allow_nan=False).encode
 _decode = msgspec.json.Decoder().decode
 
 #: Makes every digit and minus a "0", so that one search finds any long number, and another any
@@ -66,7 +68,7 @@ class JsonCodec:
         # find() and not `in`, which first tries to read its argument as a number: twice the time.
         alike = out.translate(_DIGITS_ALIKE)
         if (
-            out.find(b"null") >= 0
+            (out.find(b"null") >= 0 and not _has_plain_numbers(value))
             or alike.find(_LONG_NUMBER) >= 0
             or (alike.find(_NUMBER_IN_QUOTES) >= 0 and _NUMBER_AS_KEY.search(out))
         ):
@@ -82,6 +84,16 @@ class JsonCodec:
             raise InvalidRequest(f"not valid JSON: {error}") from error
         except RecursionError as error:
             raise InvalidRequest("not usable JSON: nested too deeply") from error
+
+
+def _has_plain_numbers(value: Any) -> bool:
+    """Whether it is sure that no null in the output was a NaN or an infinity. The standard
+    library's encoder refuses those, and is far faster than looking at every value."""
+    try:
+        _strict(value)
+    except (ValueError, TypeError, RecursionError):
+        return False
+    return True
 
 
 def _refusal(value: Any, error: Exception) -> InvalidRequest:

@@ -135,7 +135,7 @@ class Claims:
         return definition
 
     def _let_go(self, claim: Claim, stalled: str | None) -> None:
-        live = self._shell.live.pop(claim.key, None)
+        live = self._shell.forget(claim.key)
         if live is not None:
             live.die()
             self._shell.waiters.left(claim.key)

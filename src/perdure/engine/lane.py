@@ -27,12 +27,14 @@ Send = Callable[[Sequence[Row], Callable[[Sequence[Answer] | Exception], None]],
 
 
 class Lane(Generic[Row, Answer]):
-    """One batch under way at a time. `eager`: the store answers before `send` returns, so there
-    is nothing to gain from waiting for company."""
+    """One batch under way at a time. `alone` says when a row has nothing to gain from waiting for
+    company: the store answers before `send` returns, or nobody else is there to write."""
 
-    def __init__(self, send: Send[Row, Answer], *, eager: bool, most: int = 256) -> None:
+    def __init__(
+        self, send: Send[Row, Answer], *, alone: Callable[[], bool], most: int = 256
+    ) -> None:
         self._send = send
-        self._eager = eager
+        self._alone = alone
         self._most = most
         self._waiting: list[tuple[Row, Then]] = []
         self._batches: list[list[tuple[Row, Then]]] = []
@@ -45,7 +47,8 @@ class Lane(Generic[Row, Answer]):
     def submit(self, row: Row, then: Then) -> None:
         """Queue a row. `then` is called with the store's answer, or with the exception when this
         row can never be written."""
-        if self._eager and self._under_way is None and not self._waiting and not self._batches:
+        idle = self._under_way is None and not self._scheduled and not self._waiting
+        if idle and not self._batches and self._alone():
             self._write_one(row, then)
             return
         self._waiting.append((row, then))
@@ -83,7 +86,7 @@ class Lane(Generic[Row, Answer]):
             self._wake_idle()
 
     def _write_one(self, row: Row, then: Then) -> None:
-        """As `_write`, for the store that has answered when `send` returns."""
+        """As `_write`, at once."""
         self._under_way = [(row, then)]
         try:
             self._send((row,), self._answered)

@@ -80,6 +80,7 @@ class Shell:
         self.ids = Ids(clock.now)
         self.worker = ""
         self.live: dict[bytes, LiveRun] = {}
+        self._keys: dict[tuple[str, str], bytes] = {}
         self.observers: list[Observer] = []
         self.stopping = False
         self.timeouts = Timeouts()
@@ -87,9 +88,11 @@ class Shell:
             handlers, codec, clock, self.timeouts, resources, reveal, redact
         )
         self.deps = Deps(clock.now, self.ids.text, random.random, codec, self._policy)
-        eager = not store.durable
-        self.commits: Lane[JournalRow, Verdict] = Lane(store.commit, eager=eager)
-        self.starts: Lane[NewRun, Started] = Lane(store.start, eager=eager)
+        at_once = not store.durable
+        self.commits: Lane[JournalRow, Verdict] = Lane(
+            store.commit, alone=lambda: at_once or len(self.live) == 1
+        )
+        self.starts: Lane[NewRun, Started] = Lane(store.start, alone=lambda: at_once)
         self.waiters = Waiters(store, self.live.__contains__)
         self.claims = Claims(self, definitions, rebuild, poll)
         self._handlers = handlers
@@ -139,6 +142,7 @@ class Shell:
         for live in list(self.live.values()):
             live.die()
         self.live.clear()
+        self._keys.clear()
         self.waiters.close()
         self.timeouts.close()
         await self._end_tasks()
@@ -222,10 +226,23 @@ class Shell:
     def enter(self, live: LiveRun, run: Run) -> None:
         """A run came into memory."""
         self.live[live.key] = live
+        self._keys[live.definition.name, live.run_id] = live.key
         if run.deadline is not None:
             live.at(run.deadline, partial(live.deliver, DeadlineReached()))
         for observer in self.observers:
             _shield(observer.entered, live, run)
+
+    def forget(self, key: bytes) -> LiveRun | None:
+        """A run leaves memory; the one that did."""
+        live = self.live.pop(key, None)
+        if live is not None:
+            del self._keys[live.definition.name, live.run_id]
+        return live
+
+    def key_of(self, workflow: str, run_id: str) -> bytes | None:
+        """The key of a run that is in memory."""
+        key = self._keys.get((workflow, run_id))
+        return key if key in self.live else None
 
     def show(self, live: LiveRun, transition: Transition) -> None:
         """Tell the observers what became durable."""
@@ -234,19 +251,19 @@ class Shell:
 
     def finished(self, live: LiveRun, action: FinishRun) -> None:
         """A run's end is durable."""
-        self.live.pop(live.key, None)
+        self.forget(live.key)
         live.die()
         self.waiters.ended(live.key, action)
 
     def drop(self, live: LiveRun) -> None:
         """The run belongs to another worker now: forget it."""
-        self.live.pop(live.key, None)
+        self.forget(live.key)
         live.die()
         self.waiters.left(live.key)
 
     def left(self, live: LiveRun, verdict: Any) -> None:
         """A release or a stall was answered; in every case the run is not ours any more."""
-        self.live.pop(live.key, None)
+        self.forget(live.key)
         self.waiters.left(live.key)
         if verdict not in ("accepted", "mine"):
             _log.warning("%s/%s was let go: %s", live.definition.name, live.run_id, verdict)

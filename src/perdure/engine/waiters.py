@@ -79,6 +79,10 @@ class Waiters:
                 row = await self._store.describe(row.definition, row.id)
         return await stored_outcome(self._store, row)
 
+    async def told(self, key: bytes) -> Outcome | None:
+        """How a run that is live here ended; None if it left this process before that."""
+        return await self._told(key, None)
+
     async def _told(self, key: bytes, seconds: float | None) -> Outcome | None:
         """The outcome, if it is told within that time; None = no limit."""
         future: asyncio.Future[Outcome | None] = asyncio.get_running_loop().create_future()

@@ -24,7 +24,7 @@ NEVER = 2**63 - 1
 GIVEN_BACK_FOR = 2_000_000
 
 
-class Finish(msgspec.Struct, frozen=True):
+class Finish(msgspec.Struct, frozen=True, gc=False):
     """Rides on a journal row: the run ends, its owner lets it go. `output_ref`: the number of
     the payload in this row that is the output, when it is over 4 KiB (then `output` is None).
     `failure`: JSON of the FailureRecord."""
@@ -36,13 +36,13 @@ class Finish(msgspec.Struct, frozen=True):
     failure: bytes | None = None
 
 
-class Release(msgspec.Struct, frozen=True):
+class Release(msgspec.Struct, frozen=True, gc=False):
     """The owner lets the run go unfinished; due again at `ready_at`."""
 
     ready_at: int
 
 
-class Stall(msgspec.Struct, frozen=True):
+class Stall(msgspec.Struct, frozen=True, gc=False):
     """The run cannot go on until somebody acts: it keeps the reason, and no owner."""
 
     reason: str
@@ -51,7 +51,7 @@ class Stall(msgspec.Struct, frozen=True):
 RunChange: TypeAlias = Finish | Release | Stall
 
 
-class JournalRow(msgspec.Struct):
+class JournalRow(msgspec.Struct, gc=False):
     """Everything of one run that becomes durable together.
 
     (writer, commit) identify the try: the same bytes sent again after an unknown outcome are
@@ -79,7 +79,7 @@ Verdict: TypeAlias = Literal["accepted", "mine", "refused", "busy"]
 CommitDone: TypeAlias = Callable[[Sequence[Verdict] | Exception], None]
 
 
-class NewRun(msgspec.Struct):
+class NewRun(msgspec.Struct, gc=False):
     """A run to insert, with its first journal row (seq 1).
 
     `owner` None: due at `ready_at` for whoever claims it. A run is born at epoch 0, with or
@@ -101,7 +101,7 @@ class NewRun(msgspec.Struct):
     status: RunStatus = "running"
 
 
-class Started(msgspec.Struct, frozen=True):
+class Started(msgspec.Struct, frozen=True, gc=False):
     """Per new run: created; exists (another run has this definition and id: `key` is its); mine
     (this very key is there: an earlier try was accepted)."""
 
@@ -112,7 +112,7 @@ class Started(msgspec.Struct, frozen=True):
 StartDone: TypeAlias = Callable[[Sequence[Started] | Exception], None]
 
 
-class RunRow(msgspec.Struct, frozen=True):
+class RunRow(msgspec.Struct, frozen=True, gc=False):
     """A run as the store sees it. `failure` is JSON of a FailureRecord. `output` is None also
     when `output_at` (seq, n) says where a large one stands. `crashes` counts takeovers since the
     last row that was not one."""
@@ -138,7 +138,7 @@ class RunRow(msgspec.Struct, frozen=True):
     failure: bytes | None = None
 
 
-class StoredRow(msgspec.Struct, frozen=True):
+class StoredRow(msgspec.Struct, frozen=True, gc=False):
     """A journal row read back."""
 
     seq: int
@@ -148,14 +148,14 @@ class StoredRow(msgspec.Struct, frozen=True):
     read: int = 0
 
 
-class LoadedRun(msgspec.Struct, frozen=True):
+class LoadedRun(msgspec.Struct, frozen=True, gc=False):
     """A run with its journal from `base_seq` on; large payloads stay where they are."""
 
     run: RunRow
     journal: Sequence[StoredRow]
 
 
-class Claim(msgspec.Struct, frozen=True):
+class Claim(msgspec.Struct, frozen=True, gc=False):
     """A run now owned by the claimer, at this epoch."""
 
     key: bytes
@@ -164,7 +164,7 @@ class Claim(msgspec.Struct, frozen=True):
     epoch: int
 
 
-class WorkerInfo(msgspec.Struct, frozen=True):
+class WorkerInfo(msgspec.Struct, frozen=True, gc=False):
     """A process that owns runs. `id` is fresh at each registration and never used again."""
 
     id: str
@@ -173,7 +173,7 @@ class WorkerInfo(msgspec.Struct, frozen=True):
     pid: int
 
 
-class StoredDefinition(msgspec.Struct, frozen=True):
+class StoredDefinition(msgspec.Struct, frozen=True, gc=False):
     """A published definition: `hash` is its identity, `source` what it is rebuilt from."""
 
     hash: str
@@ -184,7 +184,7 @@ class StoredDefinition(msgspec.Struct, frozen=True):
     created: int
 
 
-class RunQuery(msgspec.Struct, frozen=True):
+class RunQuery(msgspec.Struct, frozen=True, gc=False):
     """Which runs `find` lists, newest first (by `created`, then key). No `status` means all;
     `created_after` leaves out its own moment. `before`: the key of the last run of the page
     before (keyset paging)."""

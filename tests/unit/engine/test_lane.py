@@ -38,7 +38,7 @@ class Pen:
 
     def __init__(self, **options: Any) -> None:
         self.sink = Sink()
-        self.lane: Lane[str, str] = Lane(self.sink.send, **{"eager": False, **options})
+        self.lane: Lane[str, str] = Lane(self.sink.send, **{"alone": lambda: False, **options})
         self.answers: list[tuple[str, Any]] = []
 
     def submit(self, *rows: str) -> None:
@@ -63,7 +63,7 @@ def test_an_idle_lane_of_an_eager_store_writes_before_submit_returns() -> None:
     async def main() -> None:
         answers: list[Any] = []
         lane: Lane[str, str] = Lane(
-            lambda rows, done: done([row.upper() for row in rows]), eager=True
+            lambda rows, done: done([row.upper() for row in rows]), alone=lambda: True
         )
         for row in "ab":
             lane.submit(row, answers.append)
@@ -80,7 +80,7 @@ def test_what_an_answer_submits_is_written_after_it_in_order() -> None:
             sent.append(list(rows))
             done(list(rows))
 
-        lane: Lane[str, str] = Lane(send, eager=True)
+        lane: Lane[str, str] = Lane(send, alone=lambda: True)
         seen: list[str] = []
 
         def then(row: str) -> None:
@@ -180,7 +180,7 @@ def test_a_batch_that_can_never_be_written_is_halved_down_to_the_one_row() -> No
             done(InvalidRequest("no row named d") if "d" in rows else [r.upper() for r in rows])
 
         answers: dict[str, Any] = {}
-        lane: Lane[str, str] = Lane(send, eager=False)
+        lane: Lane[str, str] = Lane(send, alone=lambda: False)
         for row in "abcdefgh":
             lane.submit(row, lambda answer, row=row: answers.update({row: answer}))
         await lane.drain()
@@ -206,7 +206,7 @@ def test_newer_rows_wait_until_the_halves_are_written() -> None:
             else:
                 done(list(rows))
 
-        lane = Lane(send, eager=False)
+        lane = Lane(send, alone=lambda: False)
         lane.submit("a", lambda _: None)
         lane.submit("b", lambda _: None)
         await lane.drain()
@@ -284,7 +284,7 @@ def test_a_store_that_raises_instead_of_answering_is_asked_again() -> None:
                 raise StoreError("raised, not answered")
             done(list(rows))
 
-        lane: Lane[str, str] = Lane(send, eager=True)
+        lane: Lane[str, str] = Lane(send, alone=lambda: True)
         answers: list[Any] = []
         lane.submit("a", answers.append)
         await lane.drain()
