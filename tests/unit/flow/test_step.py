@@ -98,7 +98,8 @@ def test_a_wrong_option_is_refused_where_the_step_is_written(
 @pytest.mark.rule("D-24")
 def test_everything_wrong_with_a_step_is_said_at_once() -> None:
     with pytest.raises(DefinitionError) as error:
-        step(name="No Name", retry=0, timeout=-1, queue="", priority="x")(add.fn)  # type: ignore[call-overload]
+        wrong: Any = {"name": "No Name", "retry": 0, "timeout": -1, "queue": "", "priority": "x"}
+        step(**wrong)(add.fn)
     assert len(error.value.problems) == 5
     for word in ("No Name", "attempts 0", "timeout -1", "queue ''", "priority 'x'"):
         assert word in str(error.value)

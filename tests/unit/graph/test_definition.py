@@ -114,7 +114,8 @@ def test_text_of_any_script_is_kept() -> None:
 def test_a_graph_gives_the_kernel_its_machine() -> None:
     graph = Graph.load(document("a", ""))
     run = Run("7", graph.name, graph.version)
-    deps = Deps(now=lambda: 0, new_id=lambda: "t1", roll=lambda: 0.5, codec=None)  # type: ignore[arg-type]
+    no_codec: Any = None
+    deps = Deps(now=lambda: 0, new_id=lambda: "t1", roll=lambda: 0.5, codec=no_codec)
     machine = graph.machine(run, deps)
     assert isinstance(machine, GraphMachine)
     assert machine.run is run

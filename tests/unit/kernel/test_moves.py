@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from itertools import product
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
@@ -119,7 +120,8 @@ def test_folding_moves_a_task_legally_or_refuses(before: str, action: Action, af
 def test_folding_moves_a_run_legally_or_refuses(before: str, after: str) -> None:
     run = Run("g", "r1", status=before)
     opening = after == "running"
-    action = OpenRun("g", "r1", "1", "h", "3.11") if opening else FinishRun(after)  # type: ignore[arg-type]
+    ended: Any = after
+    action = OpenRun("g", "r1", "1", "h", "3.11") if opening else FinishRun(ended)
     if after in RUN_MOVES[before]:
         FOLDS[type(action)](run, action)
         assert run.status == after
