@@ -1,13 +1,15 @@
 """The worker that is killed: starts or joins a batch of runs on a SQLite file and ends with them.
 
-Every execution of a step is first written to a log that survives the process. Run as
-`python -m tests.chaos.program '{"db": …}'`; says "up" on standard output once its engine is open.
+It ends in order at SIGTERM, without waiting for what is executing. Every execution of a step is
+first written to a log that survives the process. Run as `python -m tests.chaos.program` with a
+Launch as JSON; says "up" on standard output once its engine is open.
 """
 
 from __future__ import annotations
 
 import asyncio
 import os
+import signal
 import sys
 import time
 from typing import Any, Final
@@ -17,6 +19,8 @@ import msgspec
 from perdure import Engine, Failure, Graph, Retry, current_step, step
 
 LARGE: Final = 5000
+#: The exit code of a process that ended in order at SIGTERM.
+STOPPED: Final = 43
 
 
 class Launch(msgspec.Struct):
@@ -150,6 +154,9 @@ async def main(launch: Launch) -> None:
     steps = [double, thread, quick, large, flaky]
     store = f"sqlite:///{launch.db}?sync={launch.sync}"
     secrets = {"launch": f"launch-{launch.number}"}
+    this = asyncio.current_task()
+    assert this is not None
+    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, this.cancel)
     async with Engine(store, [*graphs.values(), *steps], secrets=secrets, grace=0) as engine:
         sys.stdout.write("up\n")
         sys.stdout.flush()
@@ -165,4 +172,7 @@ if __name__ == "__main__":
     told = msgspec.json.decode(sys.argv[1], type=Launch)
     LAUNCH.append(told.number)
     LOG.append(os.open(told.log, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600))
-    asyncio.run(main(told))
+    try:
+        asyncio.run(main(told))
+    except asyncio.CancelledError:
+        sys.exit(STOPPED)

@@ -109,8 +109,8 @@ def test_a_large_output_is_the_same_from_memory_and_from_the_store() -> None:
 def test_a_failure_comes_out_as_its_own_class_by_kind_else_as_run_failed(elsewhere: bool) -> None:
     async def main() -> None:
         store = VirtualStore()
-        async with engine_on(store, BAD, fail) as engine, client_on(store) as client:
-            client = client if elsewhere else engine
+        async with engine_on(store, BAD, fail) as engine, client_on(store) as other:
+            client = other if elsewhere else engine
 
             async def result(how: str) -> Any:
                 await engine.start(BAD, {"how": how}, id=how)

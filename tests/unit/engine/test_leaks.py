@@ -1,0 +1,65 @@
+"""A worker that lives for months: what has ended leaves nothing behind."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+from contextlib import suppress
+from typing import Any
+
+import pytest
+
+from perdure.engine.live_run import LiveRun
+from perdure.flow.step import step
+from perdure.model.errors import Failure
+from perdure.model.policy import Retry
+from perdure.model.step_context import current_step
+from tests.virtual.engines import engine_on, graph, node, task
+from tests.virtual.loop import run
+from tests.virtual.stores import LateStore, VirtualStore
+
+
+class NotYet(Failure, kind="not-yet"):
+    """Try again."""
+
+
+@step(retry=Retry(2, initial=1), timeout=30)
+async def work(fails: bool) -> str:
+    await asyncio.sleep(1)
+    if fails or current_step().attempt == 1:
+        raise NotYet("not yet")
+    return "x" * 5000
+
+
+FAN = graph(
+    "fan",
+    [node("f", "FORK"), *(task(f"n{i}", "work", {"fails": "{{input.fails}}"}) for i in range(3)),
+     node("j", "JOIN")],
+    [*(f"f n{i}" for i in range(3)), *(f"n{i} j" for i in range(3))],
+    max_duration="1h",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", [VirtualStore, LateStore])
+def test_runs_that_ended_leave_no_object_task_timer_or_watch(kind: type[VirtualStore]) -> None:
+    async def main() -> None:
+        async with engine_on(kind(), FAN, work) as engine:
+            for i in range(20):
+                started = await engine.start(FAN, {"fails": i % 2 == 0})
+                with suppress(NotYet):
+                    await started.result()
+            await asyncio.sleep(5)
+            shell = engine._shell
+            assert shell.live == {}
+            assert len(shell._tasks) == 1, "only the watch for due runs"
+            assert shell.waiters._futures == {}
+            assert shell._starting == set()
+            loop: Any = asyncio.get_running_loop()
+            armed = [timer for timer in loop._scheduled if not timer.cancelled()]
+            assert len(armed) <= 2, "the poll, and the sweep of timeouts"
+            # Watches of attempts that ended hold theirs until the sweep, at most their timeout.
+            await asyncio.sleep(60)
+            gc.collect()
+            assert [thing for thing in gc.get_objects() if type(thing) is LiveRun] == []
+
+    run(main())
