@@ -161,6 +161,21 @@ def test_a_finished_run_takes_no_further_row(case: Case) -> None:
     play(case, scene)
 
 
+def test_a_stale_row_is_refused_also_when_the_run_ended_meanwhile(case: Case) -> None:
+    # scenario 85: nothing collides any more, and yet the seq is somebody else's
+    async def scene(store: Store) -> None:
+        await start(store, new(1, owner="w1"), new(2, owner="w1"))
+        theirs = row(1, 2, writer="w2")
+        await commit(store, theirs)
+        await commit(store, row(1, 3, change=DONE))
+        stale = row(1, 2, commit=9, body=b"stale")
+        assert await commit(store, stale, row(2, 2)) == ["refused", "accepted"]
+        assert await commit(store, theirs) == ["mine"]
+        assert (await store.load(key(1))).journal[1].body == theirs.body
+
+    play(case, scene)
+
+
 def test_changes_of_several_runs_in_one_batch_are_judged_one_by_one(case: Case) -> None:
     async def scene(store: Store) -> None:
         await start(store, *[new(n, owner="w1") for n in range(4)], new(4, owner="w2"))

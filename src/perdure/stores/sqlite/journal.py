@@ -87,8 +87,15 @@ def _verdicts_of_one_statement(db: Connection, rows: Sequence[JournalRow]) -> li
     added = db.execute(query_for("append", len(rows)), journal_values(rows)).rowcount
     if added == len(rows):
         return ["accepted"] * added
-    # No seq was taken, so what is not there had no run to go to, and the rest is new.
-    return ["refused" if _author(db, row) is None else "accepted" for row in rows]
+    return [_verdict_after(db, row) for row in rows]
+
+
+def _verdict_after(db: Connection, row: JournalRow) -> Verdict:
+    """What became of a row in a statement that left some out. It looks at the run before the
+    seq: where the run has ended, a seq that is taken makes nothing fail, whoever took it."""
+    if _author(db, row) != (row.writer, row.commit):
+        return "refused"
+    return "accepted" if db.execute(query("is_running"), (row.run,)).fetchone() else "mine"
 
 
 def _append_all(db: Connection, rows: Sequence[JournalRow]) -> None:

@@ -1,0 +1,1 @@
+SELECT 1 FROM run WHERE key = ? AND status = 'running'
