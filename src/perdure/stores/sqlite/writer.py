@@ -15,6 +15,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from queue import SimpleQueue
@@ -22,7 +23,7 @@ from time import perf_counter
 from typing import Any, Final, TypeAlias, TypeVar
 
 from perdure.model.errors import StoreError
-from perdure.stores.sqlite.driver import Connection, explain, is_busy, patiently
+from perdure.stores.sqlite.driver import Connection, Error, explain, is_busy, patiently
 
 T = TypeVar("T")
 Work: TypeAlias = Callable[[Connection], T]
@@ -112,7 +113,7 @@ class Writer:
         began = perf_counter()
         answer: T | Exception
         try:
-            answer = work(self._db)
+            answer = self._run(work)
         except Exception as error:
             self._undo()
             if is_busy(error):
@@ -180,15 +181,26 @@ class Writer:
 
     def _attempt(self, work: Work[T]) -> T:
         try:
-            return work(self._db)
+            return self._run(work)
         except BaseException:
             self._undo()
             raise
 
-    def _undo(self) -> None:
-        """Roll back what a failed piece of work left open; SQLite itself may already have."""
+    # ------------------------------------------------------------------ either, with the gate held
+
+    def _run(self, work: Work[T]) -> T:
         if self._db.in_transaction:
+            # Rolling back failed before. A statement that counts on being its own transaction
+            # would become a part of this one, and be taken for durable.
             self._db.execute("ROLLBACK")
+        return work(self._db)
+
+    def _undo(self) -> None:
+        """Roll back what a failed piece of work left open; SQLite itself may already have. If
+        that fails too, the first error is the one to tell, and the gate must be opened."""
+        with suppress(Error):
+            if self._db.in_transaction:
+                self._db.execute("ROLLBACK")
 
 
 def _checkpoint(db: Connection) -> int:

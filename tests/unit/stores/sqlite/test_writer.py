@@ -176,6 +176,36 @@ def test_an_error_is_answered_once_and_its_transaction_rolled_back(clock: Clock,
     play(scene)
 
 
+@pytest.mark.parametrize("rows", [1, 10_000], ids=["inline", "thread"])
+def test_nothing_is_done_inside_a_transaction_that_could_not_be_rolled_back(
+    clock: Clock, monkeypatch: pytest.MonkeyPatch, rows: int
+) -> None:
+    async def scene(writer: Writer, db: FakeConnection) -> None:
+        done: list[str] = []
+
+        def damaged(_: Any) -> None:
+            db.in_transaction = True
+            raise Broken("malformed")
+
+        def refuse(sql: str) -> FakeConnection:
+            raise Broken(f"no {sql}")
+
+        with monkeypatch.context() as patch:
+            patch.setattr(db, "execute", refuse)
+            with pytest.raises(StoreError, match="malformed"):
+                await writer.call(damaged, rows)
+            for few_or_many in (1, 10_000):
+                with pytest.raises(StoreError, match="no ROLLBACK"):
+                    await asyncio.wait_for(
+                        writer.call(lambda db: done.append("early"), few_or_many), 10
+                    )
+        await writer.call(lambda db: done.append("goes on"), rows)
+        assert done == ["goes on"]
+        assert not db.in_transaction
+
+    play(scene)
+
+
 def test_a_callback_that_waits_no_more_does_not_hinder_the_others(clock: Clock) -> None:
     async def scene(writer: Writer, db: FakeConnection) -> None:
         waiting = asyncio.ensure_future(writer.call(on_thread, rows=10_000))
