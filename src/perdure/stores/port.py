@@ -217,8 +217,9 @@ class Store(Protocol):
     def commit(self, rows: Sequence[JournalRow], done: CommitDone) -> None:
         """Append rows, at most one per run, in one transaction; answers per row, in order.
 
-        A refused row leaves no trace and does not hinder the others. With an Exception as the
-        answer the outcome is unknown or nothing was written: send the same rows again.
+        A refused row leaves no trace and does not hinder the others. With a StoreError as the
+        answer the outcome is unknown or nothing was written: send the same rows again. With any
+        other exception nothing was written, and some row among these never can be.
         `done` is called exactly once, on the event loop's thread, maybe before this returns.
         """
 

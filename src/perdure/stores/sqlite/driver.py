@@ -28,6 +28,9 @@ Connection = sqlite3.Connection
 Error = sqlite3.Error
 IntegrityError = sqlite3.IntegrityError
 
+#: What the library says of values and statements, never of the file.
+_LASTING: Final = (sqlite3.DataError, sqlite3.InterfaceError, sqlite3.ProgrammingError)
+
 #: STRICT tables; RETURNING, UPDATE FROM and JSON are older.
 _OLDEST: Final = (3, 37, 0)
 #: Versions with the WAL-reset bug: connections that write and checkpoint at the same moment can
@@ -90,6 +93,13 @@ def connect(path: Path, mode: Literal["rwc", "rw", "ro"]) -> Connection:
 def is_busy(error: BaseException) -> bool:
     """Whether the same call may well succeed in a moment."""
     return isinstance(error, Error) and _code(error) in {_BUSY, _LOCKED}
+
+
+def is_lasting(error: BaseException) -> bool:
+    """Whether the same call would fail for ever: what it was given is at fault, not the file."""
+    if isinstance(error, Error):
+        return isinstance(error, _LASTING)
+    return isinstance(error, OverflowError | TypeError | ValueError)
 
 
 def explain(error: BaseException, path: Path) -> StoreError:

@@ -23,7 +23,14 @@ from time import perf_counter
 from typing import Any, Final, TypeAlias, TypeVar
 
 from perdure.model.errors import StoreError
-from perdure.stores.sqlite.driver import Connection, Error, explain, is_busy, patiently
+from perdure.stores.sqlite.driver import (
+    Connection,
+    Error,
+    explain,
+    is_busy,
+    is_lasting,
+    patiently,
+)
 
 T = TypeVar("T")
 Work: TypeAlias = Callable[[Connection], T]
@@ -66,8 +73,9 @@ class Writer:
 
     def submit(self, work: Work[T], done: Done[T], rows: int = 1) -> None:
         """Do a piece of work that touches about `rows` rows. It answers once, on the loop's
-        thread: with its result, or with a StoreError after which it left no trace or, if the
-        commit itself failed, an unknown one."""
+        thread: with its result; with a StoreError after which it left no trace or, if the commit
+        itself failed, an unknown one; or with another error, and no trace, if doing it again
+        would be no better."""
         if self._closed:
             done(StoreError(f"store {self._path} is closed"))
         elif self._fits_inline(rows) and self._gate.acquire(blocking=False):
@@ -120,7 +128,7 @@ class Writer:
                 self._gate.release()
                 self._hand_over(work, done, rows)
                 return
-            answer = error if isinstance(error, StoreError) else explain(error, self._path)
+            answer = self._told(error)
         except BaseException:
             self._undo()
             self._gate.release()
@@ -177,7 +185,7 @@ class Writer:
         try:
             return patiently(lambda: self._attempt(work), self._timeout)
         except Exception as error:
-            return explain(error, self._path)
+            return self._told(error)
 
     def _attempt(self, work: Work[T]) -> T:
         try:
@@ -194,6 +202,9 @@ class Writer:
             # would become a part of this one, and be taken for durable.
             self._db.execute("ROLLBACK")
         return work(self._db)
+
+    def _told(self, error: Exception) -> Exception:
+        return error if is_lasting(error) else explain(error, self._path)
 
     def _undo(self) -> None:
         """Roll back what a failed piece of work left open; SQLite itself may already have. If

@@ -206,6 +206,23 @@ def test_nothing_is_done_inside_a_transaction_that_could_not_be_rolled_back(
     play(scene)
 
 
+@pytest.mark.parametrize("rows", [1, 10_000], ids=["inline", "thread"])
+@pytest.mark.parametrize("fault", [OverflowError("too large"), TypeError("not text")], ids=str)
+def test_what_can_never_be_written_is_not_taken_for_trouble_of_the_store(
+    clock: Clock, rows: int, fault: Exception
+) -> None:
+    async def scene(writer: Writer, db: FakeConnection) -> None:
+        def impossible(_: Any) -> None:
+            db.in_transaction = True
+            raise fault
+
+        with pytest.raises(type(fault)):
+            await writer.call(impossible, rows)
+        assert not db.in_transaction
+
+    play(scene)
+
+
 def test_a_callback_that_waits_no_more_does_not_hinder_the_others(clock: Clock) -> None:
     async def scene(writer: Writer, db: FakeConnection) -> None:
         waiting = asyncio.ensure_future(writer.call(on_thread, rows=10_000))

@@ -1,0 +1,35 @@
+"""A row that SQLite can never take keeps no other row from being written (rule 5)."""
+
+from __future__ import annotations
+
+import asyncio
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from perdure.engine.lane import Lane
+from perdure.stores.port import JournalRow, Verdict
+from perdure.stores.sqlite import SqliteStore
+from tests.conformance.store.kit import key, new, row, start
+
+
+def test_one_row_that_cannot_be_written_is_told_so_and_the_rest_is_written(tmp_path: Path) -> None:
+    answers: dict[int, Any] = {}
+
+    async def main() -> None:
+        store = SqliteStore(tmp_path / "runs.db")
+        await store.open()
+        try:
+            await start(store, *[new(n, owner="w1") for n in range(7)])
+            lane: Lane[JournalRow, Verdict] = Lane(store.commit, alone=lambda: False)
+            for n in range(7):
+                at = 2**70 if n == 3 else 5
+                lane.submit(row(n, 2, at=at), partial(answers.__setitem__, n))
+            await asyncio.wait_for(lane.drain(), 10)
+            assert [len((await store.load(key(n))).journal) for n in (2, 3, 4)] == [2, 1, 2]
+        finally:
+            await store.close()
+
+    asyncio.run(main())
+    assert isinstance(answers.pop(3), OverflowError)
+    assert list(answers.values()) == ["accepted"] * 6
