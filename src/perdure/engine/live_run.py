@@ -52,12 +52,13 @@ Place = Raw | tuple[int, int]
 
 
 class LiveRun:
-    """One run. `seq` is the last journal row that is durable or under way."""
+    """One run. `seq` is the last journal row that is durable or under way, `last` the time of
+    its last transition."""
 
     __slots__ = (
-        "_dead", "_decided", "_decision", "_free", "_idle", "_inbox", "_leaving", "_pumping",
-        "_runners", "_shell", "_under_way", "_waiter", "definition", "effects", "epoch", "key",
-        "machine", "orders", "outputs", "run_id", "seq", "timers",
+        "_dead", "_decided", "_decision", "_free", "_idle", "_inbox", "_last", "_leaving",
+        "_pumping", "_runners", "_shell", "_under_way", "_waiter", "definition", "effects",
+        "epoch", "key", "machine", "orders", "outputs", "run_id", "seq", "timers",
     )  # fmt: skip
 
     def __init__(
@@ -70,6 +71,7 @@ class LiveRun:
         *,
         epoch: int,
         seq: int,
+        last: int,
     ) -> None:
         self.key = key
         self.run_id = run_id
@@ -84,6 +86,7 @@ class LiveRun:
         self.effects = Effects(self, shell)
         self.timers: set[asyncio.TimerHandle] = set()
         self._shell = shell
+        self._last = last
         self._inbox: deque[Any] = deque()
         self._decided: list[Transition] = []
         self._under_way: list[Transition] | None = None
@@ -155,6 +158,7 @@ class LiveRun:
     def _take(self, transition: Transition) -> None:
         if transition.ignored is None:
             self._decided.append(transition)
+            self._last = transition.at
         else:
             _log.info("%s/%s: %s", self.definition.name, self.run_id, transition.ignored)
 
@@ -264,7 +268,7 @@ class LiveRun:
 
     def _write_leaving(self, change: RunChange) -> None:
         shell = self._shell
-        at = shell.clock.now()
+        at = max(shell.clock.now(), self._last)
         body, payloads = encode_row([Transition(at)])
         row = JournalRow(
             self.key, self.seq + 1, at, shell.worker, shell.next_commit(), body, self.epoch, 0,

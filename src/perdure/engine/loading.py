@@ -97,11 +97,13 @@ async def bring_to_life(shell: Shell, claim: Claim, definition: Definition[Any, 
     if run.status != "running":
         raise PerdureError(f"its journal says that the run is {run.status}, its row: running")
     for name, place in recorded.opened.items():
-        setattr(run, name, msgspec.Raw(await shell.read(claim.key, place)))
+        (value,) = await shell.store.payloads(claim.key, [place])
+        setattr(run, name, msgspec.Raw(value))
     machine = cast("Machine", definition.machine(run, shell.deps))
     live = LiveRun(
-        shell, claim.key, loaded.run.id, definition, machine, epoch=claim.epoch, seq=recorded.seq
-    )
+        shell, claim.key, loaded.run.id, definition, machine, epoch=claim.epoch,
+        seq=recorded.seq, last=run.at,
+    )  # fmt: skip
     live.outputs = recorded.outputs
     shell.enter(live, run)
     for node, state in run.nodes.items():

@@ -215,7 +215,7 @@ class Shell:
     def _born(self, request: StartRequest, beginning: Beginning) -> None:
         live = LiveRun(
             self, beginning.row.key, request.id, request.definition, beginning.machine,
-            epoch=beginning.row.first.epoch, seq=1,
+            epoch=beginning.row.first.epoch, seq=1, last=beginning.transition.at,
         )  # fmt: skip
         self.enter(live, beginning.run)
         live.effects.carry_out([beginning.transition])

@@ -228,6 +228,29 @@ def test_a_run_is_let_go_only_after_the_row_under_way() -> None:
     run(main())
 
 
+def test_the_row_that_lets_a_run_go_is_no_earlier_than_the_one_before() -> None:
+    # store rule 7: a transition's time never goes back, also when the clock is set back
+    @step
+    async def work() -> None:
+        await asyncio.sleep(1)
+
+    one = graph("one", [task("a", "work"), task("b", "work")])
+
+    async def main() -> None:
+        store = VirtualStore()
+        async with engine_on(store, one, work) as engine:
+            await engine.start(one, id="1")
+            await asyncio.sleep(1.5)
+            engine._clock.skew = -3_600_000_000  # type: ignore[attr-defined]
+            (live,) = engine._shell.live.values()
+            live.stall("for this test")
+            times = [t.at for t in await store.journal("one", "1")]
+            assert len(times) == 3
+            assert times == sorted(times)
+
+    run(main())
+
+
 def test_a_fault_of_the_machinery_stalls_the_run_with_the_reason(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

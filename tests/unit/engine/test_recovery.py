@@ -365,6 +365,32 @@ def test_a_run_whose_journal_cannot_be_read_stalls_alone(row: bytes) -> None:
     run(main())
 
 
+def test_a_run_whose_large_input_is_lost_keeps_no_other_run_waiting() -> None:
+    @step
+    async def work(text: str) -> int:
+        await asyncio.sleep(10)
+        return len(text)
+
+    g = graph("g", [task("a", "work", {"text": "{{input.text}}"})])
+
+    async def main() -> None:
+        store = VirtualStore()
+        async with killed(store, g, work) as engine:
+            for i in range(3):
+                await engine.start(g, {"text": "x" * 5000}, id=f"r{i}")
+        lost = store._runs[(await store.describe("g", "r0")).key].payloads
+        kept = dict(lost)
+        lost.clear()
+        async with engine_on(store, g, work) as engine:
+            for name in ("r1", "r2"):
+                assert await engine.get(g, name).result(timeout=60) == {"a": 5000}
+            assert await engine.get(g, "r0").status() == "running"
+            lost.update(kept)
+            assert await engine.get(g, "r0").result(timeout=60) == {"a": 5000}
+
+    run(main())
+
+
 def test_a_journal_with_a_gap_is_not_gone_on_with() -> None:
     @step
     async def work() -> None:
