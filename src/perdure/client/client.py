@@ -20,7 +20,13 @@ from perdure.graph.definition import Graph
 from perdure.kernel.protocol import Deps
 from perdure.model.definition import Definition
 from perdure.model.durations import Duration, microseconds
-from perdure.model.errors import AlreadyStarted, InvalidRequest, NotFound, Unsupported
+from perdure.model.errors import (
+    AlreadyStarted,
+    InvalidRequest,
+    NotFound,
+    PerdureError,
+    Unsupported,
+)
 from perdure.model.names import check_run_id
 from perdure.model.status import RunStatus
 from perdure.stores.port import NewRun, RunQuery, Started, Store, StoredDefinition
@@ -42,6 +48,7 @@ class Client:
         self._ids = Ids(self._clock.now)
         self._waiters = Waiters(self._store)
         self._open = False
+        self._closed = False
         self._opening = asyncio.Lock()
 
     async def __aenter__(self) -> Self:
@@ -49,6 +56,7 @@ class Client:
         return self
 
     async def __aexit__(self, *exc: object) -> None:
+        self._closed = True
         self._waiters.close()
         if self._open:
             self._open = False
@@ -57,6 +65,8 @@ class Client:
     async def _opened(self) -> None:
         if self._open:
             return
+        if self._closed:
+            raise PerdureError(f"this {type(self).__name__.lower()} is closed: make a new one")
         async with self._opening:
             if not self._open:
                 await self._store.open()

@@ -18,6 +18,7 @@ from perdure.model.errors import (
     InvalidRequest,
     NotFound,
     PayloadTooLarge,
+    PerdureError,
     StoreError,
     Unsupported,
 )
@@ -80,6 +81,26 @@ def test_an_id_that_is_empty_or_has_control_characters_is_refused(id: str) -> No
             with pytest.raises(InvalidId):
                 await client.run(ONE, idempotency_key=id)
             assert await names(client) == []
+
+    run(main())
+
+
+@pytest.mark.parametrize("on", [client_on, engine_on])
+def test_what_is_closed_stays_closed_and_opens_no_store_again(on: Any) -> None:
+    async def main() -> None:
+        store = VirtualStore()
+        async with on(store) as closed:
+            pass
+        opened: list[str] = []
+
+        async def open() -> None:
+            opened.append("again")
+
+        store.open = open  # type: ignore[method-assign]
+        for late in (closed.start(ONE), closed.get("one", "1").status(), closed.__aenter__()):
+            with pytest.raises(PerdureError, match="closed: make a new one"):
+                await late
+        assert opened == []
 
     run(main())
 
