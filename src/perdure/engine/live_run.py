@@ -220,7 +220,7 @@ class LiveRun:
         if self._dead or transitions is None:
             self._leave_after(verdict)
         elif verdict in ("accepted", "mine"):
-            self.effects.carry_out(transitions)
+            self.carry_out(transitions)
             self.pump()
             if not self.orders or self._shell.stopping:
                 self.wake()
@@ -238,6 +238,14 @@ class LiveRun:
             self.seq -= 1
             _log.error("%s/%s cannot be recorded: %s", self.definition.name, self.run_id, verdict)
             self.stall(f"its journal could not be written: {verdict}")
+
+    def carry_out(self, transitions: Sequence[Transition]) -> None:
+        """What these transitions, durable now, set going."""
+        try:
+            self.effects.carry_out(transitions)
+        except Exception as error:
+            _log.exception("%s/%s cannot go on", self.definition.name, self.run_id)
+            self.stall(f"the engine could not carry out what was decided: {error!r}")
 
     def release(self, ready_at: int) -> None:
         """Let the run go, to be claimed again at `ready_at`."""

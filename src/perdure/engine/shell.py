@@ -218,13 +218,16 @@ class Shell:
             epoch=beginning.row.first.epoch, seq=1, last=beginning.transition.at,
         )  # fmt: skip
         self.enter(live, beginning.run)
-        live.effects.carry_out([beginning.transition])
+        live.carry_out([beginning.transition])
         live.start_orders()
 
     # ------------------------------------------------------------------ runs in memory
 
     def enter(self, live: LiveRun, run: Run) -> None:
-        """A run came into memory."""
+        """A run came into memory. One that is still held here was taken for dead, and freed."""
+        held = self.live.get(live.key)
+        if held is not None:
+            self.drop(held)
         self.live[live.key] = live
         self._keys[live.definition.name, live.run_id] = live.key
         if run.deadline is not None:
@@ -232,12 +235,10 @@ class Shell:
         for observer in self.observers:
             _shield(observer.entered, live, run)
 
-    def forget(self, key: bytes) -> LiveRun | None:
-        """A run leaves memory; the one that did."""
-        live = self.live.pop(key, None)
-        if live is not None:
-            del self._keys[live.definition.name, live.run_id]
-        return live
+    def _forget(self, live: LiveRun) -> None:
+        """A run leaves memory; another one in its place stays."""
+        if self.live.get(live.key) is live:
+            del self.live[live.key], self._keys[live.definition.name, live.run_id]
 
     def key_of(self, workflow: str, run_id: str) -> bytes | None:
         """The key of a run that is in memory."""
@@ -251,19 +252,19 @@ class Shell:
 
     def finished(self, live: LiveRun, action: FinishRun) -> None:
         """A run's end is durable."""
-        self.forget(live.key)
+        self._forget(live)
         live.die()
         self.waiters.ended(live.key, action)
 
     def drop(self, live: LiveRun) -> None:
-        """The run belongs to another worker now: forget it."""
-        self.forget(live.key)
+        """The run is not ours any more, or cannot be loaded: forget it."""
+        self._forget(live)
         live.die()
         self.waiters.left(live.key)
 
     def left(self, live: LiveRun, verdict: Any) -> None:
         """A release or a stall was answered; in every case the run is not ours any more."""
-        self.forget(live.key)
+        self._forget(live)
         self.waiters.left(live.key)
         if verdict not in ("accepted", "mine"):
             _log.warning("%s/%s was let go: %s", live.definition.name, live.run_id, verdict)

@@ -9,6 +9,7 @@ import pytest
 
 from perdure.codec.journal import decode_row, encode_row
 from perdure.engine.claims import Claims
+from perdure.engine.effects import Effects
 from perdure.flow.step import step
 from perdure.kernel.actions import Claimed, Transition
 from perdure.model.errors import InvalidRequest, StoreError
@@ -281,6 +282,38 @@ def test_a_fault_of_the_machinery_stalls_the_run_with_the_reason(
         monkeypatch.setattr(GraphMachine, "apply", real)
         async with engine_on(store, one, work) as engine:
             assert await engine.get(one, "1").result() == {"a": None}
+
+    run(main())
+
+
+@pytest.mark.parametrize("second", [False, True], ids=["at the start", "later"])
+def test_effects_that_cannot_be_carried_out_stall_the_run_with_the_reason(
+    monkeypatch: pytest.MonkeyPatch, second: bool
+) -> None:
+    @step
+    async def work() -> None:
+        await asyncio.sleep(1)
+
+    chain = graph("chain", [task("a", "work"), task("b", "work")])
+    real = Effects.dispatch
+
+    def faulty(self: Any, node: str, *rest: Any) -> None:
+        if (node == "b") is second:
+            raise ZeroDivisionError("a bug of ours")
+        real(self, node, *rest)
+
+    async def main() -> None:
+        store = LateStore()
+        async with engine_on(store, chain, work) as engine:
+            with monkeypatch.context() as patch:
+                patch.setattr(Effects, "dispatch", faulty)
+                started = await asyncio.wait_for(engine.start(chain, id="1"), 60)
+                await asyncio.sleep(5)
+            told = (await started.describe()).stalled
+            assert told is not None
+            assert "a bug of ours" in told
+        async with engine_on(store, chain, work) as engine:
+            assert await engine.get(chain, "1").result(timeout=60) == {"b": None}
 
     run(main())
 

@@ -70,6 +70,43 @@ def test_an_engine_that_is_open_already_takes_over_from_one_that_dies() -> None:
     run(main())
 
 
+def test_a_worker_taken_for_dead_takes_its_own_run_over_and_holds_it_once() -> None:
+    # scenario 84: what it held before must not go on beside it, nor take it out of memory
+    running = most = 0
+
+    @step
+    async def work() -> str:
+        nonlocal running, most
+        running += 1
+        most = max(most, running)
+        try:
+            await asyncio.sleep(30)
+        finally:
+            running -= 1
+        return "done"
+
+    one = graph("one", [task("a", "work"), task("b", "work")])
+
+    async def main() -> None:
+        store = VirtualStore()
+        async with engine_on(store, one, work) as engine:
+            started = await engine.start(one, id="1")
+            (before,) = engine._shell.live.values()
+            await asyncio.sleep(5)
+            info = store._workers.pop(engine._shell.worker)
+            await store.sweep("another")
+            store._workers[info.id] = info
+            await asyncio.sleep(40)
+            (after,) = engine._shell.live.values()
+            assert before.dead
+            assert not after.dead
+            assert await started.result(timeout=60) == {"b": "done"}
+            assert engine._shell.live == {}
+
+    run(main())
+    assert (running, most) == (0, 1)
+
+
 @pytest.mark.rule("G-100")
 def test_completed_steps_are_not_made_again() -> None:
     # scenario 268
