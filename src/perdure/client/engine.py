@@ -88,12 +88,15 @@ class Engine(Client):
         return self
 
     async def __aexit__(self, *exc: object) -> None:
-        await self._shell.close(self._grace)
-        await super().__aexit__(*exc)
+        try:
+            await self._shell.close(self._grace)
+        finally:
+            await super().__aexit__(*exc)
 
     async def resume(self) -> int:
         """Take every interrupted or waiting run that is due now; how many go on here, those
-        taken when the engine was entered included."""
+        taken when the engine was entered included. Raises PerdureError outside `async with`."""
+        self._shell.check_working()
         claims = self._shell.claims
         claims.resumed += await claims.take_all()
         return claims.resumed
@@ -119,8 +122,9 @@ class Engine(Client):
     async def _begin(self, request: StartRequest) -> Started:
         if not self._shell.claims.serves(request.definition):
             _check_graph_steps(request.definition, self._registry)
-            self._shell.claims.add(request.definition)
+            # Served only once the store has it: what is served is not published again.
             await self._shell.publish(request.definition)
+            self._shell.claims.add(request.definition)
         return await self._shell.start(request)
 
     async def _ended_here(self, workflow: str, id: str) -> Outcome | None:

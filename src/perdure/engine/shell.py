@@ -172,6 +172,13 @@ class Shell:
         if not task.cancelled() and (error := task.exception()) is not None:
             _log.error("a task of the engine failed", exc_info=error)
 
+    def check_working(self) -> None:
+        """Raise PerdureError before `open` and after `close`: only a worker may hold runs."""
+        if self.stopping:
+            raise PerdureError("the engine is closed: nothing was started")
+        if not self.worker:
+            raise PerdureError("the engine is not at work yet: use `async with engine:`")
+
     # ------------------------------------------------------------------ starting
 
     async def publish(self, definition: Definition[Any, Any]) -> None:
@@ -188,9 +195,8 @@ class Shell:
 
     async def start(self, request: StartRequest) -> Started:
         """Start a run, owned from birth unless it is delayed. Raises what `begin` raises, and
-        PerdureError when the engine is closed."""
-        if self.stopping:
-            raise PerdureError("the engine is closed: nothing was started")
+        PerdureError when the engine does not work."""
+        self.check_working()
         owned = not request.delay and self.claims.serves(request.definition)
         beginning = begin(
             request, self.deps, key=self.ids.key(), worker=self.worker, owned=owned,
