@@ -253,7 +253,7 @@ class SqliteStore:
             raise StoreError(f"worker {worker.id} is registered already: take a fresh id")
         try:
             await write.call(lambda db: workers.add_worker(db, worker, self.now()))
-        except StoreError:
+        except Exception:
             self._workers.drop(worker.id)
             raise
         return await self.sweep(worker.id)

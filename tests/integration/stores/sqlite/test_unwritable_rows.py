@@ -1,4 +1,4 @@
-"""A row that SQLite can never take keeps no other row from being written (rule 5)."""
+"""What SQLite can never take is told so, and hinders nothing else (rule 5)."""
 
 from __future__ import annotations
 
@@ -7,10 +7,13 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import msgspec
+import pytest
+
 from perdure.engine.lane import Lane
 from perdure.stores.port import JournalRow, Verdict
 from perdure.stores.sqlite import SqliteStore
-from tests.conformance.store.kit import key, new, row, start
+from tests.conformance.store.kit import key, new, row, start, worker
 
 
 def test_one_row_that_cannot_be_written_is_told_so_and_the_rest_is_written(tmp_path: Path) -> None:
@@ -33,3 +36,18 @@ def test_one_row_that_cannot_be_written_is_told_so_and_the_rest_is_written(tmp_p
     asyncio.run(main())
     assert isinstance(answers.pop(3), OverflowError)
     assert list(answers.values()) == ["accepted"] * 6
+
+
+def test_a_worker_that_cannot_be_entered_leaves_no_lock_behind(tmp_path: Path) -> None:
+    async def main() -> None:
+        store = SqliteStore(tmp_path / "runs.db")
+        await store.open()
+        try:
+            info = worker("w1")
+            with pytest.raises(OverflowError):
+                await store.register(msgspec.structs.replace(info, pid=2**70))
+            assert await store.register(info) == 0
+        finally:
+            await store.close()
+
+    asyncio.run(main())
