@@ -7,7 +7,7 @@ import pytest
 from perdure.model import errors
 
 
-class CardDeclined(errors.Failure, kind="card-declined", permanent=True):
+class CardDeclined(errors.Failure, kind="test.errors.card-declined", permanent=True):
     pass
 
 
@@ -47,7 +47,8 @@ def test_a_definition_error_lists_all_its_problems() -> None:
 @pytest.mark.rule("D-16")
 def test_a_failure_carries_kind_message_and_whether_it_is_permanent() -> None:
     failure = CardDeclined("no money", details={"code": 51})
-    assert (failure.kind, failure.message, failure.permanent) == ("card-declined", "no money", True)
+    assert (failure.kind, failure.message) == ("test.errors.card-declined", "no money")
+    assert failure.permanent
     assert (str(failure), failure.details) == ("no money", {"code": 51})
     assert (errors.TimedOut().kind, errors.Canceled().kind) == (
         "workflow.timeout",
@@ -69,7 +70,7 @@ def test_permanent_keeps_kind_message_and_cause_of_what_it_stops() -> None:
     stopped = errors.Permanent(cause)
     assert (stopped.kind, stopped.message, stopped.permanent) == ("ValueError", "bad card", True)
     assert stopped.__cause__ is cause
-    assert errors.Permanent(CardDeclined("x")).kind == "card-declined"
+    assert errors.Permanent(CardDeclined("x")).kind == "test.errors.card-declined"
     assert errors.Permanent("never").kind == "Permanent"
 
 
