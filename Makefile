@@ -64,7 +64,8 @@ oracle: .venv/.installed
 	    echo "$(ORACLE)" > .venv-oracle/.installed; \
 	else \
 	    rm -rf .venv-oracle; \
-	    echo "!! NOT TESTED: expressions against $(ORACLE) (it takes Python 3.12 or newer, and was not to be had here; name one with ORACLE_PYTHON=)"; \
+	    echo "!! NOT TESTED: expressions against $(ORACLE): it could not be installed here." \
+	        "It takes Python 3.12 or newer; name one with ORACLE_PYTHON="; \
 	fi
 
 clean:
