@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from perdure.stores.sqlite.locks import FileLock
 from tests.cli.commands import BAD, GREETING, SLOW, calls, chain, perdure, run, task, write
 
 pytestmark = pytest.mark.usefixtures("folder")
@@ -186,3 +187,19 @@ def test_a_run_is_named_by_workflow_and_id() -> None:
     assert "write workflow/id" in perdure("show", "greeting", code=2).stderr
     perdure("start", "greeting.json", "--id", "a/b")
     assert "greeting/a/b" in perdure("show", "greeting/a/b").stdout
+
+
+def test_who_only_looks_needs_no_lock_where_two_processes_may_not_write(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    run("greeting.json", *ANN)
+    monkeypatch.setattr("perdure.stores.sqlite.store.has_wal_reset_bug", lambda: True)
+    worker = FileLock.take(Path("perdure.db-lock"))
+    assert worker is not None
+    try:
+        assert "is in use by" in run("greeting.json", *ANN, code=5).stderr
+        assert "greeting/ann" in perdure("list").stdout
+        assert "completed" in perdure("show", "greeting/ann").stdout
+        assert perdure("result", "greeting/ann", "--wait").stdout == '{"said": "HELLO, ANN"}\n'
+    finally:
+        worker.release()

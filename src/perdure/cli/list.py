@@ -60,9 +60,10 @@ async def _runs(
     store: str, workflow: str | None, statuses: tuple[Any, ...], limit: int
 ) -> list[RunInfo]:
     from perdure.client.client import Client
+    from perdure.client.urls import store_of
 
     found: list[RunInfo] = []
-    async with Client(store) as client:
+    async with Client(store_of(store, read_only=True)) as client:
         async for info in client.runs(workflow=workflow, status=statuses):
             found.append(info)
             if len(found) == limit:

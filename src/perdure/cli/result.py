@@ -64,10 +64,11 @@ async def _result(
 
     from perdure.cli.nodes import NodeBook
     from perdure.client.client import Client
+    from perdure.client.urls import store_of
     from perdure.model.errors import Failure
 
     book = NodeBook()
-    async with Client(store) as client:
+    async with Client(store_of(store, read_only=True)) as client:
         run = client.get(*name)
         info = await run.describe()
         if info.status == "running" and seconds != 0:

@@ -50,8 +50,9 @@ def show(name: RunName, history: bool, store: str, as_json: bool) -> None:
 async def load_run(store: str, name: RunName) -> tuple[RunInfo, list[Mapping[str, Any]]]:
     """A run and its history. Raises NotFound, StoreError."""
     from perdure.client.client import Client
+    from perdure.client.urls import store_of
 
-    async with Client(store) as client:
+    async with Client(store_of(store, read_only=True)) as client:
         run = client.get(*name)
         return await run.describe(), [record async for record in run.history()]
 

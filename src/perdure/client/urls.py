@@ -16,13 +16,14 @@ from perdure.stores.sqlite import SqliteStore
 _OPTIONS = {"sync": ("full", "normal"), "unsafe": ("0", "1")}
 
 
-def store_of(url: str) -> Store:
-    """The store a URL names; nothing is opened. Raises InvalidOptions saying what is wrong."""
+def store_of(url: str, *, read_only: bool = False) -> Store:
+    """The store a URL names; nothing is opened. `read_only`: to look at what another process may
+    be writing, without a lock on the file. Raises InvalidOptions saying what is wrong."""
     scheme, separator, _ = url.partition(":")
     if scheme == "memory" and separator and url in ("memory:", "memory://"):
         return MemoryStore()
     if scheme == "sqlite" and separator:
-        return _sqlite(url)
+        return _sqlite(url, read_only)
     raise InvalidOptions(
         f"store {url!r} is not known: use 'sqlite:///file.db' (relative), "
         "'sqlite:////absolute/file.db' or 'memory:'"
@@ -34,7 +35,7 @@ def sqlite_file(url: str) -> str | None:
     return unquote(urlsplit(url).path)[1:] if url.startswith("sqlite:") else None
 
 
-def _sqlite(url: str) -> Store:
+def _sqlite(url: str, read_only: bool) -> Store:
     parts = urlsplit(url)
     if not url.startswith("sqlite:///") or not parts.path.strip("/"):
         raise InvalidOptions(
@@ -56,4 +57,5 @@ def _sqlite(url: str) -> Store:
         path,
         synchronous="normal" if normal else "full",
         unsafe=options.get("unsafe") == "1",
+        read_only=read_only,
     )
