@@ -142,7 +142,7 @@ def broken(at: str, error: ExprError, node: str | None) -> Finding:
 
 def placed(line: int, column: int) -> str:
     """Where in a string something stands, in words."""
-    return f"line {line}, column {column}"
+    return f"column {column} of the text" if line == 1 else f"its line {line}, column {column}"
 
 
 def reading_problems(

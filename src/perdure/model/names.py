@@ -24,8 +24,14 @@ def check_name(name: object, what: str = "name") -> str:
         return name
     raise InvalidName(
         f"{what} {name!r} is not valid: use 1-64 characters of a-z 0-9 -, "
-        "with no hyphen at either end"
+        f"with no hyphen at either end{_nearest(name)}"
     )
+
+
+def _nearest(name: object) -> str:
+    """`; did you mean "send-welcome"?` for `send_welcome`: what a function of that name gets."""
+    near = name_from_function(name) if isinstance(name, str) else ""
+    return f'; did you mean "{near}"?' if _NAME.fullmatch(near) else ""
 
 
 def is_node_id(text: object) -> bool:

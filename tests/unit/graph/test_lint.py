@@ -99,7 +99,7 @@ def test_the_output_of_a_branch_that_may_be_skipped_is_told() -> None:
     (finding,) = reader("got {{tasks.a.output.x}}")
     assert finding == (
         "/nodes/3/spec/input/x (node r): a may have been skipped, and then has no output "
-        "(line 1, column 13); ask with has(tasks.a.output)"
+        "(column 13 of the text); ask with has(tasks.a.output)"
     )
 
 

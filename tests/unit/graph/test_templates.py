@@ -22,7 +22,7 @@ def reading(text: str) -> list[str]:
 def test_a_syntax_error_names_node_pointer_line_and_column() -> None:
     (problem,) = reading("a\n {{input.x +}}")
     assert problem.startswith(f"{AT} (node ship): ")
-    assert "(line 2, column " in problem
+    assert "(its line 2, column " in problem
 
 
 @pytest.mark.parametrize("text", ["{{", "{{}}", "{{input.x", "{{input..x}}", "{{nosuch(1)}}"])
@@ -56,13 +56,14 @@ def test_input_config_system_secrets_and_ancestors_may_be_read(text: str) -> Non
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("{{inptu.a}}", 'nothing called "inptu" (line 1, column 3); did you mean "input"?'),
-        ("x {{steps.a.output}}", 'nothing called "steps" (line 1, column 5)'),
+        ("{{inptu.a}}", 'nothing called "inptu" (column 3 of the text); did you mean "input"?'),
+        ("x {{steps.a.output}}", 'nothing called "steps" (column 5 of the text)'),
         (
             "{{tasks.fech.output}}",
-            'no node "fech" to read (line 1, column 9); did you mean "fetch"?',
+            'no node "fech" to read (column 9 of the text); did you mean "fetch"?',
         ),
-        ("{{tasks.ship.output}}", "tasks.ship is read before ship has ended (line 1, column 9)"),
+        ("{{tasks.ship.output}}", "is read before ship has ended (column 9 of the text)"),
+        ("two\nlines {{inptu.a}}", 'nothing called "inptu" (its line 2, column 9)'),
     ],
 )
 def test_what_is_not_there_may_not_be_read(text: str, message: str) -> None:
@@ -165,7 +166,7 @@ def test_a_condition_may_be_any_one_template(text: str) -> None:
 @pytest.mark.parametrize(
     ("text", "part"),
     [
-        ("{{input.x >}}", "line 1, column"),
+        ("{{input.x >}}", "(column 12 of the text)"),
         ("{{x}}", 'nothing called "x"'),
         ("{{tasks.ship.status == 'completed'}}", "ship does not come before route"),
         ("{{tasks.route.output}}", "route is read before route has ended"),
@@ -185,7 +186,7 @@ def test_a_condition_reads_what_comes_before_its_switch(text: str, part: str) ->
     [
         ({"a": "{{tasks.x.output}}"}, "/output/a", 'no node "x"'),
         ("{{outptu}}", "/output", 'nothing called "outptu"'),
-        (["{{(}}"], "/output/0", "line 1, column"),
+        (["{{(}}"], "/output/0", "(column 4 of the text)"),
         ("{{secrets.key}}", "/output", "the output is recorded"),
     ],
 )

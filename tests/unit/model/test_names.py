@@ -30,6 +30,13 @@ def test_any_other_name_is_refused_and_the_message_says_what_is_allowed(name: ob
 
 
 @pytest.mark.rule("D-23", "W-1")
+@pytest.mark.parametrize("name", ["send_welcome", "Send_Welcome", "_send_welcome"])
+def test_a_functions_name_is_answered_with_the_name_that_its_step_has(name: str) -> None:
+    with pytest.raises(InvalidName, match=r'; did you mean "send-welcome"\?$'):
+        check_name(name, "step")
+
+
+@pytest.mark.rule("D-23", "W-1")
 @given(st.text(alphabet=ALPHABET, min_size=1, max_size=64))
 def test_a_name_passes_exactly_when_no_hyphen_is_at_an_end(name: str) -> None:
     if name.strip("-") == name:
