@@ -108,7 +108,7 @@ def test_a_module_whose_name_is_a_file_of_another_folder_gets_a_hint() -> None:
     Path("sub").mkdir()
     Path("sub/jobs.py").write_text("")
     assert "there is no module jobs" in refused("jobs")
-    assert "no step or workflow at its top level" in problem("sub/jobs.py")
+    assert "no step or workflow at its top level: put @step" in problem("sub/jobs.py")
 
 
 def problem(app: str) -> str:

@@ -93,7 +93,10 @@ def _collected(things: Iterable[Any]) -> tuple[_Found, list[str]]:
             for one in inside:
                 add(one)
             if not inside:
-                problems.append(f"module {thing.__name__} has no step or workflow at its top level")
+                problems.append(
+                    f"module {thing.__name__} has no step or workflow at its top level: put @step "
+                    "(from perdure import step) on the functions that are steps"
+                )
         else:
             problems.append(_unlistable(thing))
     return found, problems
