@@ -48,7 +48,7 @@ def test_a_run_that_goes_on_as_promised_breaks_nothing() -> None:
     assert broken(found) == []
     assert [(a.node, a.before, a.after) for a in found] == [
         ("fetch", "done and recorded", "not done again"),
-        ("check", "decided and recorded", ""),
+        ("check", "decided and recorded", "not decided again"),
         ("review", "not needed for this order", ""),
         ("charge", "under way; nobody wrote down how it ended", "done again"),
         ("ship", "not reached yet", "done"),
@@ -111,6 +111,7 @@ def test_the_story_says_what_ran_twice_and_why_the_card_was_not_charged_again() 
 
 def test_the_story_of_a_kill_between_steps_says_that_nothing_ran_twice() -> None:
     once = accounts(TYPES, book(fetch="completed"), now(), Counter(fetch=1, charge=1, ship=1))
-    assert twice(once, {}) == ["Ran twice: nothing. The kill came between two steps."]
+    ran = "Ran once:  fetch, charge and ship."
+    assert twice(once, {}) == [ran, "Ran twice: nothing. The kill came between two steps."]
     begun = judged(Counter(fetch=1, charge=1, ship=1))
-    assert twice(begun, {}) == ["Ran twice: nothing. Charge had not really begun."]
+    assert twice(begun, {}) == [ran, "Ran twice: nothing. Charge had not really begun."]

@@ -52,6 +52,8 @@ class Account(msgspec.Struct, frozen=True):
     def after(self) -> str:
         """After the kill, in words."""
         if self.standing == "recorded":
+            if self.type in DECIDING and self.status == "completed":
+                return "not decided again"
             return "not done again" if self.status == "completed" and self.asked else ""
         if self.status == "skipped":
             return "not needed for this order"

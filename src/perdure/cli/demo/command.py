@@ -152,6 +152,7 @@ def _close(
     folder: Path,
     output: str,
 ) -> None:
+    from perdure.cli.demo.stage import command
     from perdure.cli.demo.story import twice
 
     tell.chapter(4, "The account, by what the shop and the warehouse say they were asked")
@@ -164,7 +165,7 @@ def _close(
     for check in held:
         tell.check(check)
     tell.say()
-    tell.say(f"Look for yourself: cd {folder} && perdure show {ORDER} --history")
+    tell.say(f"Look for yourself: cd {folder} && {command()} show {ORDER} --history")
     tell.say("(shop.log and warehouse.log there are the witnesses' own.)")
 
 

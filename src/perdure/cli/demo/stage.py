@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shlex
+import shutil
 import subprocess
 import sys
 import threading
@@ -110,6 +111,14 @@ class Worker:
 def typed(words: Sequence[str]) -> str:
     """A command as a person types it."""
     return shlex.join(["perdure", *words])
+
+
+def command() -> str:
+    """How to call perdure here: the bare name only where the shell would find it."""
+    if shutil.which("perdure") is not None:
+        return "perdure"
+    beside = Path(sys.executable).with_name("perdure")
+    return shlex.join([str(beside)] if beside.exists() else [sys.executable, "-m", "perdure"])
 
 
 def read_lines(file: Path) -> list[dict[str, Any]]:

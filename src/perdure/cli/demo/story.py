@@ -111,14 +111,14 @@ def twice(found: Sequence[Account], keys: Mapping[str, set[str]]) -> list[str]:
     """Why what ran again ran again, in sentences."""
     again = [a for a in found if a.again]
     under_way = [a.node for a in found if a.standing == "under way"]
+    lines = [f"Ran once:  {_and([a.node for a in found if a.asked == 1])}."]
     if not again:
         if not under_way:
-            return ["Ran twice: nothing. The kill came between two steps."]
-        return [f"Ran twice: nothing. {_and(under_way).capitalize()} had not really begun."]
+            return [*lines, "Ran twice: nothing. The kill came between two steps."]
+        begun = f"{_and(under_way).capitalize()} had not really begun."
+        return [*lines, f"Ran twice: nothing. {begun}"]
     were = "it was" if len(again) == 1 else "they were"
-    once = [a.node for a in found if a.asked == 1]
-    lines = [
-        f"Ran once:  {_and(once)}.",
+    lines += [
         f"Ran twice: {_and([a.node for a in again])}. At the kill {were} under way, and nobody can",
         "know how far a dead process got. What was recorded was not done again.",
     ]
