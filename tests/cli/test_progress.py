@@ -122,6 +122,13 @@ def test_a_run_that_had_ended_before_is_known_but_not_told_again() -> None:
     assert list(shown.book.nodes) == ["a"]
 
 
+def test_a_run_that_ended_before_the_first_look_is_told_all_the_same() -> None:
+    shown, heard = progress()
+    shown.awaited = True
+    shown.complete([{"do": "CreateTask", "time": NOW, "node": "a", "status": "skipped"}])
+    assert heard.changes == ["a skipped"]
+
+
 def test_lines_go_to_stderr_and_so_does_what_steps_print(
     capsys: pytest.CaptureFixture[str],
 ) -> None:

@@ -47,6 +47,8 @@ class Progress:
         #: What is dispatched from now on waits for another process.
         self.stopping = False
         self._others = 0
+        #: Somebody else works on the run, and its end is waited for.
+        self.awaited = False
         self._followed = 0
 
     def entered(self, live: LiveRun, run: Run) -> None:
@@ -101,8 +103,8 @@ class Progress:
             self._followed = len(history)
 
     def complete(self, history: list[Mapping[str, Any]]) -> None:
-        """Everything that another process recorded; told only where it was followed before."""
-        if self._followed:
+        """Everything that another process recorded; told only where it was waited for."""
+        if self.awaited or self._followed:
             self.follow(history)
         else:
             for record in history:

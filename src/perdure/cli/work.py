@@ -140,6 +140,7 @@ async def _start(engine: Engine, job: Job, progress: Progress) -> Run[Any]:
     if row.status in TERMINAL:
         progress.screen.note(f"{run} has already {_PAST[row.status]}: this is its recorded outcome")
     elif not progress.here:
+        progress.awaited = True
         progress.screen.note(f"{run} is there already; waiting for whoever works on it")
     if row.hash != job.graph.hash:
         progress.screen.note(
