@@ -20,6 +20,7 @@ def test_start_writes_a_run_and_works_on_nothing() -> None:
     result = perdure("start", "greeting.json", *ANN)
     assert result.stdout == "greeting/ann\n"
     assert result.stderr.startswith("started (running, version ")
+    assert "perdure run FILE with this --id works on it" in result.stderr
     assert calls() == []
 
 
@@ -35,14 +36,17 @@ def test_starting_a_run_that_is_there_leaves_it_as_it_is() -> None:
     again = json.loads(perdure("start", "greeting.json", "--id", "ann", "--json").stdout)
     assert sorted(first) == ["created", "id", "status", "version", "workflow"]
     assert (first["created"], again["created"]) == (True, False)
-    assert "left as it is" in perdure("start", "greeting.json", *ANN).stderr
+    said = perdure("start", "greeting.json", *ANN).stderr
+    assert "left as it is" in said
+    assert "works on it" not in said
 
 
 def test_a_workflow_the_store_knows_is_started_by_its_name() -> None:
     perdure("start", "greeting.json", *ANN)
     Path("greeting.json").unlink()
     assert perdure("start", "greeting", "--id", "bob").stdout == "greeting/bob\n"
-    assert "unknown" in perdure("start", "unknown", code=3).stderr
+    said = perdure("start", "unknown", code=3).stderr
+    assert "no file unknown, and no workflow unknown in the store: give the" in said
 
 
 def test_start_in_memory_is_refused_since_nobody_would_ever_see_it() -> None:
@@ -75,7 +79,8 @@ def test_result_of_a_run_that_goes_on_ends_with_4(words: tuple[str, ...]) -> Non
 def test_a_run_that_is_not_there_ends_with_3() -> None:
     perdure("start", "greeting.json", *ANN)
     for command in ("result", "show"):
-        assert "greeting" in perdure(command, "greeting/none", code=3).stderr
+        said = perdure(command, "greeting/none", code=3).stderr
+        assert "no run 'none' of greeting; perdure list shows the runs that are there" in said
 
 
 def test_list_shows_runs_newest_first() -> None:

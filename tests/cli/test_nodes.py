@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from perdure.cli.nodes import NodeBook, reason
+from perdure.cli.failed import failed_run
+from perdure.cli.nodes import NodeBook, NodeView, reason
 from perdure.cli.output import failure_json, shortened, took
 from perdure.model.errors import RunFailed
 
@@ -112,3 +113,17 @@ def test_values_are_shortened_to_one_line() -> None:
 def test_a_failure_for_programs_has_kind_message_and_details() -> None:
     failure = RunFailed("no luck", kind="unlucky", details={"n": 1})
     assert failure_json(failure) == {"kind": "unlucky", "message": "no luck", "details": {"n": 1}}
+
+
+def test_what_a_failed_node_was_answered_is_shown_beside_the_reason() -> None:
+    book = NodeBook()
+    answer = {"status": 404, "body": "no such city"}
+    failure = {"kind": "http-status", "message": "unexpected status 404", "details": answer}
+    book.nodes["find"] = NodeView("find", "failed", attempt=1, failure=failure)
+    assert failed_run(
+        "order/7", "failed", RunFailed("x", kind="http-status"), book
+    ).splitlines() == [
+        "perdure: order/7 failed",
+        "  node find, attempt 1: http-status: unexpected status 404",
+        '    {"status": 404, "body": "no such city"}',
+    ]

@@ -68,7 +68,8 @@ def trouble_of(error: Exception) -> Trouble:
     if isinstance(error, errors.StoreError):
         return Trouble(str(error), STORE, "store")
     if isinstance(error, errors.NotFound):
-        return Trouble(str(error), NOT_FOUND, "not-found")
+        hint = "perdure list shows the runs that are there"
+        return Trouble(f"{error}; {hint}", NOT_FOUND, "not-found")
     if isinstance(error, errors.DefinitionError):
         return Trouble(str(error), USAGE, "definition")
     if isinstance(error, errors.PerdureError):

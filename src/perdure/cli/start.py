@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from perdure.cli.exits import usage
+from perdure.cli.exits import NOT_FOUND, Trouble, usage
 from perdure.cli.inputs import read_config, read_value
 from perdure.cli.options import json_option, store_option
 from perdure.cli.output import print_json
@@ -53,6 +53,8 @@ def start(
     click.echo(f"{told['workflow']}/{told['id']}")
     said = "started" if told["created"] else "is there already, and left as it is"
     click.echo(f"{said} ({told['status']}, version {told['version']})", err=True)
+    if told["created"]:
+        click.echo("perdure run FILE with this --id works on it", err=True)
 
 
 def _definition(workflow: str) -> Graph | str:
@@ -72,7 +74,7 @@ async def _start(
     store: str, definition: Graph | str, input: Any, options: dict[str, Any]
 ) -> dict[str, Any]:
     from perdure.client.client import Client
-    from perdure.model.errors import AlreadyStarted
+    from perdure.model.errors import AlreadyStarted, NotFound
 
     async with Client(store) as client:
         created = True
@@ -80,6 +82,13 @@ async def _start(
             run = await client.start(definition, input, **options)
         except AlreadyStarted as error:
             run, created = error.run, False
+        except NotFound:
+            raise Trouble(
+                f"there is no file {definition}, and no workflow {definition} in the store: give "
+                "the document's FILE, or the NAME of a workflow that has been started before",
+                NOT_FOUND,
+                "not-found",
+            ) from None
         info = await run.describe()
         return {
             "workflow": run.workflow,

@@ -51,7 +51,11 @@ def select(value: Any, key: str) -> Any:
         return ask(value, key, key)
     if type(value) is Maybe:
         return select_optional(value, key)
-    raise Fault(f"no such field: `{key}` of a value of type {kind_of(value)}")
+    raise Fault(f"no such field: `{key}` of {_described(value)}")
+
+
+def _described(value: Any) -> str:
+    return "null" if value is None else f"a value of type {kind_of(value)}"
 
 
 def ask(value: Mapping[Any, Any], key: Any, shown: str) -> Any:
@@ -122,7 +126,7 @@ def has_field(value: Any, key: str) -> bool:
         return present(value, key)
     if type(value) is Maybe:
         return bool(select_optional(value, key).present)
-    raise Fault(f"no such field: `{key}` of a value of type {kind_of(value)}")
+    raise Fault(f"no such field: `{key}` of {_described(value)}")
 
 
 def variable_chain(root: str, at: int, steps: list[Step], container: str) -> Eval:

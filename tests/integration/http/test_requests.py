@@ -224,11 +224,14 @@ def test_a_refused_connection_and_an_unknown_name_are_failures_to_connect() -> N
     async def main(url: str) -> None:
         await once({"url": url})
 
-    for url in ("http://127.0.0.1:1/", "http://no-such-name.invalid/"):
+    for url, there in (
+        ("http://127.0.0.1:1/", "127.0.0.1:1: Connection refused"),
+        ("http://no-such-name.invalid/", "no-such-name.invalid:80: "),
+    ):
         with pytest.raises(Failure) as error:
             asyncio.run(main(url))
         assert (error.value.kind, error.value.permanent) == ("http-connect", False)
-        assert str(error.value).startswith(f"GET {url}: ")
+        assert str(error.value).startswith(f"GET {url}: no connection to {there}")
 
 
 @pytest.mark.rule("D-30")

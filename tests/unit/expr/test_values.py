@@ -118,7 +118,8 @@ def test_a_missing_key_is_an_error_and_null_is_a_value() -> None:
     assert refusal("x.b.c", x={"a": None}).message == "no such key: x.b"
     assert value("has(x.a)", x={"a": None}) is True
     assert refusal("y.a", x={}).message == "no such variable: y"
-    assert "no such field" in refusal("x.a.b", x={"a": None}).message
+    assert refusal("x.a.b", x={"a": None}).message == "no such field: `b` of null"
+    assert "`b` of a value of type int" in refusal("x.a.b", x={"a": 1}).message
 
 
 def test_nothing_of_the_context_is_copied() -> None:

@@ -11,6 +11,7 @@ import asyncio
 import importlib.util
 import io
 import logging
+import os
 from collections.abc import Iterable
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Final
@@ -129,7 +130,7 @@ class HttpHandler:
         except aiohttp.ClientResponseError as error:
             raise _trouble("http-body", request, f"bad answer: {error.message}") from error
         except (aiohttp.ClientError, OSError) as error:
-            raise _trouble("http-connect", request, str(error) or type(error).__name__) from error
+            raise _trouble("http-connect", request, _reason(error)) from error
 
     async def _answer(self, request: Request, response: ClientResponse) -> dict[str, Any]:
         chunks = response.content.iter_any()
@@ -201,6 +202,17 @@ def _sendable(body: bytes | None) -> bytes | io.BytesIO | None:
 
 def _trouble(kind: str, request: Request, what: str) -> Failure:
     return Failure(f"{request.shown}: {what}", kind=kind)
+
+
+def _reason(error: Exception) -> str:
+    """Why there is no connection, without the client's own jargon."""
+    from aiohttp import ClientConnectorError, ClientSSLError
+
+    if isinstance(error, ClientConnectorError) and not isinstance(error, ClientSSLError):
+        number, text = error.os_error.errno or 0, error.os_error.strerror
+        why = os.strerror(number) if number > 0 else text or str(error.os_error)
+        return f"no connection to {error.host}:{error.port}: {why}"
+    return str(error) or type(error).__name__
 
 
 def _unexpected(request: Request, status: int, headers: Any, start: bytes) -> Failure:
