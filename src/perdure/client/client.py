@@ -5,21 +5,23 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Mapping, Sequence
 from datetime import datetime
-from typing import Any, Literal, Self, TypeVar, overload
+from typing import Any, Self, TypeVar, Unpack, overload
 
 from msgspec import Raw
 
+from perdure.client.options import RunOptions, StartOptions
 from perdure.client.run import Run, RunInfo, info_of
+from perdure.client.unowned import start_unowned
 from perdure.client.urls import store_of
 from perdure.codec.values import JsonCodec
 from perdure.engine.clock import SystemClock
 from perdure.engine.ids import Ids
-from perdure.engine.starting import StartRequest, begin
+from perdure.engine.starting import StartRequest, begin, to_publish
 from perdure.engine.waiters import Outcome, Waiters
 from perdure.graph.definition import Graph
 from perdure.kernel.protocol import Deps
 from perdure.model.definition import Definition
-from perdure.model.durations import Duration, microseconds
+from perdure.model.durations import microseconds
 from perdure.model.errors import (
     AlreadyStarted,
     InvalidRequest,
@@ -29,12 +31,10 @@ from perdure.model.errors import (
 )
 from perdure.model.names import check_run_id
 from perdure.model.status import RunStatus
-from perdure.stores.port import NewRun, RunQuery, Started, Store, StoredDefinition
+from perdure.stores.port import RunQuery, Started, Store, StoredDefinition
 
 I = TypeVar("I")  # noqa: E741
 O = TypeVar("O")  # noqa: E741
-
-IfExists = Literal["raise", "join"]
 
 
 class Client:
@@ -74,69 +74,80 @@ class Client:
 
     # ------------------------------------------------------------------ starting
 
+    @overload
+    async def start(
+        self, definition: Definition[None, O], /, **options: Unpack[StartOptions]
+    ) -> Run[O]: ...
+    @overload
+    async def start(
+        self, definition: Definition[I, O], input: I, /, **options: Unpack[StartOptions]
+    ) -> Run[O]: ...
+    @overload
+    async def start(
+        self, definition: str, input: object = ..., /, **options: Unpack[StartOptions]
+    ) -> Run[Any]: ...
     async def start(
         self,
-        definition: Definition[I, O] | str,
-        input: Any = None,
+        definition: Definition[Any, Any] | str,
+        input: object = None,
         /,
-        *,
-        id: str | None = None,
-        delay: Duration = 0,
-        metadata: Mapping[str, str] | None = None,
-        config: Mapping[str, Any] | None = None,
-        start_node: str | None = None,
-        if_exists: IfExists = "raise",
-        using: object = None,
+        **options: Unpack[StartOptions],
     ) -> Run[Any]:
         """Start a run; durable when this returns.
 
-        id: unique among the runs of the definition; None makes a UUIDv7. delay: how long until
-        the run is due. `config`, `start_node`: graphs. A run that exists already raises
-        AlreadyStarted (its `run` is the handle), or with if_exists="join" its handle is
-        returned and the input ignored. Raises InvalidRequest and the like with nothing written.
+        See StartOptions for what can be said. A run that exists already raises AlreadyStarted
+        (its `run` is the handle), or with if_exists="join" its handle is returned and the input
+        ignored. Raises InvalidRequest and the like with nothing written, StoreError when it is
+        not known whether the start was recorded.
         """
-        if using is not None:
+        if options.get("using") is not None:
             raise Unsupported("starting in the caller's transaction is not there yet")
         await self._opened()
         resolved = await self._resolve(definition)
+        config, id = options.get("config"), options.get("id")
         request = StartRequest(
             resolved,
             self._ids.text() if id is None else check_run_id(id),
             None if input is None else Raw(self._codec.encode(input)),
             None if config is None else Raw(self._codec.encode(config)),
-            metadata or {},
-            start_node,
-            microseconds(delay, "delay"),
+            options.get("metadata") or {},
+            options.get("start_node"),
+            microseconds(options.get("delay", 0), "delay"),
         )
-        self._check_input(resolved, input)
         started = await self._begin(request)
         run: Run[Any] = Run(self, resolved.name, request.id)
-        if started.outcome == "exists" and if_exists == "raise":
+        if started.outcome == "exists" and options.get("if_exists", "raise") == "raise":
             raise AlreadyStarted(f"{run} is there already: use if_exists='join' to join it", run)
         return run
 
+    @overload
+    async def run(self, definition: Definition[None, O], /, **options: Unpack[RunOptions]) -> O: ...
+    @overload
+    async def run(
+        self, definition: Definition[I, O], input: I, /, **options: Unpack[RunOptions]
+    ) -> O: ...
+    @overload
+    async def run(
+        self, definition: str, input: object = ..., /, **options: Unpack[RunOptions]
+    ) -> Any: ...
     async def run(
         self,
-        definition: Definition[I, O] | str,
-        input: Any = None,
+        definition: Definition[Any, Any] | str,
+        input: object = None,
         /,
-        *,
-        id: str | None = None,
-        idempotency_key: str | None = None,
-        timeout: Duration | None = None,  # noqa: ASYNC109  the caller's own bound
-        **options: Any,
+        **options: Unpack[RunOptions],
     ) -> Any:
         """Start (or join) a run and wait for its result; see `start` and `Run.result`.
 
-        `idempotency_key=k` is `id=k`, joined when it exists: a second call returns the first
-        run's outcome.
+        `idempotency_key=k` is `id=k`: a second call returns the first run's outcome.
         """
-        if id is not None and idempotency_key is not None:
-            raise InvalidRequest("give id or idempotency_key, not both: the key is the id")
-        options.setdefault("if_exists", "join")
-        run = await self.start(
-            definition, input, id=id if idempotency_key is None else idempotency_key, **options
-        )
+        key, timeout = options.pop("idempotency_key", None), options.pop("timeout", None)
+        if key is not None:
+            if options.get("id") is not None:
+                raise InvalidRequest("give id or idempotency_key, not both: the key is the id")
+            options["id"] = key
+        start: StartOptions = {"if_exists": "join", **options}  # type: ignore[typeddict-unknown-key]
+        run: Run[Any] = await self.start(definition, input, **start)
         return await run.result(timeout=timeout)
 
     @overload
@@ -152,9 +163,12 @@ class Client:
         *,
         workflow: str | Definition[Any, Any] | None = None,
         status: RunStatus | Sequence[RunStatus] | None = None,
+        metadata: Mapping[str, str] | None = None,
         created_after: datetime | None = None,
     ) -> AsyncIterator[RunInfo]:
-        """The runs that match, newest first."""
+        """The runs that match, newest first. `metadata`: those that carry all of these; they are
+        looked for among the others, page by page."""
+        wanted = dict(metadata or {}).items()
         await self._opened()
         query = RunQuery(
             workflow.name if isinstance(workflow, Definition) else workflow,
@@ -164,7 +178,9 @@ class Client:
         while True:
             page = await self._store.find(query)
             for row in page:
-                yield info_of(row)
+                info = info_of(row)
+                if wanted <= info.metadata.items():
+                    yield info
             if len(page) < query.limit:
                 return
             query = RunQuery(
@@ -175,20 +191,11 @@ class Client:
 
     async def _begin(self, request: StartRequest) -> Started:
         """Write the start; whoever claims the run goes on with it."""
-        definition = request.definition
-        stored = StoredDefinition(
-            definition.hash,
-            definition.name,
-            definition.version,
-            definition.kind,
-            definition.source,
-            self._clock.now(),
-        )
-        await self._store.define(stored)
+        await self._store.define(to_publish(request.definition, self._clock.now()))
         deps = Deps(self._clock.now, self._ids.text, _no_chance, self._codec)
         writer = self._ids.text()
         beginning = begin(request, deps, key=self._ids.key(), worker=writer, owned=False, commit=1)
-        return await _answer(self._store, beginning.row)
+        return await start_unowned(self._store, beginning.row)
 
     async def _resolve(self, definition: Definition[Any, Any] | str) -> Definition[Any, Any]:
         if isinstance(definition, Definition):
@@ -200,32 +207,12 @@ class Client:
         """How a run ended that was in this process's memory; None for any other."""
         return None
 
-    def _check_input(self, definition: Definition[Any, Any], input: Any) -> None:
-        check = getattr(definition, "check_input", None)
-        if check is not None:
-            check(input)
-
 
 def rebuild(stored: StoredDefinition) -> Definition[Any, Any]:
     """A definition from what the store keeps of it. Raises NotFound where only code makes it."""
     if stored.kind == Graph.kind:
         return Graph.load(stored.source)
     raise NotFound(f"{stored.kind} {stored.name} is made by code that this process does not have")
-
-
-async def _answer(store: Store, row: NewRun) -> Started:
-    future: asyncio.Future[Started] = asyncio.get_running_loop().create_future()
-
-    def done(answers: Sequence[Started] | Exception) -> None:
-        if future.done():
-            return
-        if isinstance(answers, Exception):
-            future.set_exception(answers)
-        else:
-            future.set_result(answers[0])
-
-    store.start([row], done)
-    return await future
 
 
 def _no_chance() -> float:

@@ -20,7 +20,7 @@ from perdure.engine.handlers.port import Handler
 from perdure.engine.ids import Ids
 from perdure.engine.lane import Lane
 from perdure.engine.live_run import LiveRun
-from perdure.engine.starting import Beginning, StartRequest, begin
+from perdure.engine.starting import Beginning, StartRequest, begin, to_publish
 from perdure.engine.timeouts import Timeouts
 from perdure.engine.waiters import Waiters
 from perdure.kernel.actions import FinishRun, Transition
@@ -138,7 +138,10 @@ class Shell:
         self.commits.abandon()
         self.starts.abandon()
         for future in self._starting:
-            _refuse(future, PerdureError("the engine was closed before the start was recorded"))
+            _refuse(
+                future,
+                PerdureError("the engine was closed; whether the run was started is not known"),
+            )
         for live in list(self.live.values()):
             live.die()
         self.live.clear()
@@ -183,15 +186,7 @@ class Shell:
 
     async def publish(self, definition: Definition[Any, Any]) -> None:
         """Keep the definition with the store, so that its runs outlive its file."""
-        stored = StoredDefinition(
-            definition.hash,
-            definition.name,
-            definition.version,
-            definition.kind,
-            definition.source,
-            self.clock.now(),
-        )
-        await self.store.define(stored)
+        await self.store.define(to_publish(definition, self.clock.now()))
 
     async def start(self, request: StartRequest) -> Started:
         """Start a run, owned from birth unless it is delayed. Raises what `begin` raises, and

@@ -23,7 +23,7 @@ from perdure.kernel.run import Run
 from perdure.model.definition import Definition
 from perdure.model.errors import InvalidRequest
 from perdure.model.names import check_run_id
-from perdure.stores.port import NEVER, JournalRow, NewRun
+from perdure.stores.port import NEVER, JournalRow, NewRun, StoredDefinition
 
 PYTHON = f"{sys.version_info.major}.{sys.version_info.minor}"
 
@@ -81,6 +81,18 @@ def begin(
         msgspec.json.encode(run.metadata), run.status,  # type: ignore[arg-type]
     )  # fmt: skip
     return Beginning(row, machine, run, transition)
+
+
+def to_publish(definition: Definition[Any, Any], now: int) -> StoredDefinition:
+    """A definition as the store keeps it, so that its runs outlive its file."""
+    return StoredDefinition(
+        definition.hash,
+        definition.name,
+        definition.version,
+        definition.kind,
+        definition.source,
+        now,
+    )
 
 
 def _metadata(request: StartRequest) -> dict[str, str]:

@@ -26,7 +26,7 @@ from perdure.stores.memory import MemoryStore
 from perdure.stores.port import RunQuery
 from tests.virtual.engines import client_on, engine_on, graph, task
 from tests.virtual.loop import run
-from tests.virtual.stores import VirtualStore
+from tests.virtual.stores import LateStore, VirtualStore, down
 
 
 @step
@@ -81,6 +81,44 @@ def test_an_id_that_is_empty_or_has_control_characters_is_refused(id: str) -> No
             with pytest.raises(InvalidId):
                 await client.run(ONE, idempotency_key=id)
             assert await names(client) == []
+
+    run(main())
+
+
+@pytest.mark.parametrize("written", [False, True])
+def test_a_start_with_an_unknown_outcome_is_sent_again_and_is_one_run(written: bool) -> None:
+    async def main() -> None:
+        store = LateStore()
+        store.written_all_the_same = written
+        async with client_on(store) as client:
+            store.failures.extend(down(3))
+            await client.start(ONE, id="1")
+            assert await names(client) == ["one/1"]
+            with pytest.raises(AlreadyStarted):
+                await client.start(ONE, id="1")
+
+    run(main())
+
+
+def test_a_start_whose_outcome_stays_unknown_says_so_and_how_to_go_on() -> None:
+    async def main() -> None:
+        store = LateStore()
+        async with client_on(store) as client:
+            store.failures.extend(down(100))
+            with pytest.raises(StoreError, match=r"one/1 .* not known.*if_exists='join'"):
+                await client.start(ONE, id="1")
+
+    run(main())
+
+
+def test_runs_are_found_by_what_their_metadata_says() -> None:
+    async def main() -> None:
+        async with client_on(VirtualStore()) as client:
+            await client.start(ONE, id="1", metadata={"tenant": "acme", "tier": "gold"})
+            await client.start(ONE, id="2", metadata={"tenant": "acme"})
+            await client.start(ONE, id="3")
+            assert await names(client, metadata={"tenant": "acme"}) == ["one/2", "one/1"]
+            assert await names(client, metadata={"tenant": "acme", "tier": "gold"}) == ["one/1"]
 
     run(main())
 
