@@ -55,7 +55,7 @@ def _parsed(source: str) -> Any:
     except json.JSONDecodeError as error:
         raise _refusal(
             f"the document is not JSON: line {error.lineno}, column {error.colno}: "
-            f"{error.msg[:1].lower()}{error.msg[1:]}{_advice(source)}"
+            f"{error.msg[:1].lower()}{error.msg[1:]}{_advice(source, error.msg)}"
         ) from None
     except RecursionError:
         raise _refusal(f"the document is nested more than {MAX_DEPTH} levels deep") from None
@@ -65,10 +65,14 @@ def _refusal(message: str) -> GraphError:
     return GraphError(message, [Finding("", message)])
 
 
-def _advice(source: str) -> str:
+def _advice(source: str, said: str) -> str:
     text = source.strip()
     if not text:
         return "; it is empty"
+    if "',' delimiter" in said:
+        return "; is a comma missing before it, or a bracket open?"
+    if "property name" in said:
+        return "; is there a comma too many before it, or a name without its quotes?"
     if "\n" not in text and text.lower().endswith((".json", ".yaml", ".yml")):
         return "; is this the name of a file? Graph.read(path) reads files"
     return ""

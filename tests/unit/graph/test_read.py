@@ -33,7 +33,8 @@ def test_a_mapping_text_and_bytes_give_the_same_definition(source: Any) -> None:
     ("source", "message"),
     [
         ("", "not JSON: line 1, column 1: .*it is empty"),
-        ("{\n  'name': 1}", r"not JSON: line 2, column 3: "),
+        ("{\n  'name': 1}", r"not JSON: line 2, column 3: .*; is there a comma too many"),
+        ('{"name": "a"\n "x": 1}', r"line 2, column 2: .*; is a comma missing before it"),
         ('{"name": "a",}', "not JSON: line 1, column"),
         ("order.json", r"is this the name of a file\? Graph.read\(path\) reads files"),
         (b'{"name": "\xff"}', r"not UTF-8: byte 10 \(0xff\)"),

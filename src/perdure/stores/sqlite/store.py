@@ -173,7 +173,7 @@ class SqliteStore:
                 f"database {self.path} is in use by {holder(file)}, and SQLite "
                 f"{dotted(version())} can lose commits when two processes write: stop the other "
                 "one, let both use a newer SQLite (pip install 'perdure[sqlite-latest]'), or "
-                "accept the risk with unsafe=True"
+                "accept the risk with unsafe=True (in a URL: ?unsafe=1)"
             )
 
     def _release_lock(self) -> None:
