@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Mapping, Sequence
 from datetime import datetime
-from typing import Any, Self, TypeVar, Unpack, overload
+from typing import Any, Self, TypeVar, Unpack, cast, overload
 
 from msgspec import Raw
 
@@ -146,8 +146,8 @@ class Client:
             if options.get("id") is not None:
                 raise InvalidRequest("give id or idempotency_key, not both: the key is the id")
             options["id"] = key
-        start: StartOptions = {"if_exists": "join", **options}  # type: ignore[typeddict-unknown-key]
-        run: Run[Any] = await self.start(definition, input, **start)
+        options.setdefault("if_exists", "join")
+        run: Run[Any] = await self.start(definition, input, **cast("StartOptions", options))
         return await run.result(timeout=timeout)
 
     @overload

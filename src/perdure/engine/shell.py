@@ -43,6 +43,9 @@ from perdure.stores.port import (
 _log = logging.getLogger("perdure.engine")
 
 
+CLOSED_WHILE_STARTING = "the engine was closed; whether the run was started is not known"
+
+
 class Observer(Protocol):
     """Sees what became durable, and attempts as they start. Its errors change nothing."""
 

@@ -237,7 +237,7 @@ def test_closing_while_the_store_is_away_ends_and_says_what_is_lost(
             starting = asyncio.ensure_future(engine.start(SLOW, id="2"))
             await settle()
         assert asyncio.get_running_loop().time() < 20
-        with pytest.raises(PerdureError, match="closed before the start was recorded"):
+        with pytest.raises(PerdureError, match="whether the run was started is not known"):
             await starting
         sent = len(store.sent)
         await asyncio.sleep(1000)

@@ -14,13 +14,14 @@ import inspect
 import logging
 import os
 from collections.abc import Callable, Mapping
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future
 from contextlib import suppress
 from typing import Any, Final, Protocol
 
 from msgspec import UNSET
 
 from perdure.engine.handlers.port import Attempt, StepNotRegistered
+from perdure.engine.handlers.threads import Threads
 from perdure.model.errors import Failure, InvalidRequest, Permanent
 from perdure.model.policy import NO_RETRY, Retry, RetryPolicy
 from perdure.model.step_context import StepContext
@@ -63,7 +64,7 @@ class TaskHandler:
         }
         self._policies = {name: step.retry.policy for name, step in self._steps.items()}
         self._threads = threads or min(32, (os.cpu_count() or 1) + 4)
-        self._executor: ThreadPoolExecutor | None = None
+        self._executor: Threads | None = None
         #: Threads still busy with an attempt whose time was over.
         self.zombies = 0
 
@@ -120,7 +121,7 @@ class TaskHandler:
     async def close(self) -> None:
         """Take no more work; threads that are busy end when their step does."""
         if self._executor is not None:
-            self._executor.shutdown(wait=False)
+            self._executor.close()
             self._executor = None
 
     def _missing(self, name: str, attempt: Attempt) -> StepNotRegistered:
@@ -136,8 +137,8 @@ class TaskHandler:
         self, step: RunnableStep, context: StepContext, call: Callable[[], Any]
     ) -> Any:
         if self._executor is None:
-            self._executor = ThreadPoolExecutor(self._threads, thread_name_prefix="perdure-step")
-        running = self._executor.submit(contextvars.copy_context().run, call)
+            self._executor = Threads(self._threads)
+        running = self._executor.submit(functools.partial(contextvars.copy_context().run, call))
         try:
             await _ended(running)
         except asyncio.CancelledError:

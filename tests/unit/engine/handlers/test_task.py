@@ -367,7 +367,7 @@ def test_a_def_cancelled_before_it_got_a_thread_never_runs() -> None:
         pool = tasks._executor
         assert pool is not None
         work = tasks.run(attempt("waits"), context())
-        second = await cancelled(work, lambda: pool._work_queue.qsize() > 0)
+        second = await cancelled(work, lambda: pool._calls.qsize() > 0)
         assert second.cancelled()
         assert tasks.zombies == 0
         go.set()
