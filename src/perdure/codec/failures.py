@@ -8,14 +8,16 @@ ever unpickled.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import timedelta
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from perdure.codec.values import JsonCodec
 from perdure.model.durations import microseconds
 from perdure.model.errors import Canceled, Failure
 from perdure.model.failure import FailureRecord
+
+T = TypeVar("T")
 
 MESSAGE_LIMIT: Final = 8 * 1024
 DETAILS_LIMIT: Final = 64 * 1024
@@ -24,6 +26,8 @@ _KIND_LIMIT: Final = 256
 _CHAIN_LIMIT: Final = 64
 
 _json = JsonCodec()
+#: A metaclass may have broken `__name__`, but not this way to it.
+_name_of: Callable[[type], str] = type.__dict__["__name__"].__get__
 
 
 def record_failure(error: BaseException, *, permanent: bool = False) -> FailureRecord:
@@ -97,40 +101,40 @@ def _kind(error: BaseException) -> str:
         kind = _attribute(error, "kind")
         if isinstance(kind, str) and kind:
             return _text(kind, _KIND_LIMIT)
-    name = type(error).__name__
+    name = _name_of(type(error))
     # By name: this floor may not import asyncio.
     return Canceled.kind if name == "CancelledError" else _text(name, _KIND_LIMIT)
 
 
 def _message(error: BaseException) -> str:
     recorded = _attribute(error, "message") if isinstance(error, Failure) else None
-    try:
+
+    def read() -> str:
         message = str(error if recorded is None else recorded)
         if isinstance(error, BaseExceptionGroup):
-            parts = [f"{type(e).__name__}: {_message(e)}" for e in error.exceptions[:10]]
+            parts = [f"{_name_of(type(e))}: {_message(e)}" for e in error.exceptions[:10]]
             message = f"{message}: {'; '.join(parts)}"
         return _text(message, MESSAGE_LIMIT)
-    except Exception as broken:
-        return f"(its message cannot be read: __str__ raised {_text(type(broken).__name__, 64)})"
+
+    def unread(broken: BaseException) -> str:
+        return f"(its message cannot be read: __str__ raised {_text(_name_of(type(broken)), 64)})"
+
+    return _of_users(read, unread)
 
 
 def _retry_after(error: BaseException) -> int | None:
     wait = _attribute(error, "retry_after") if isinstance(error, Failure) else None
     if wait is None:
         return None
-    try:
-        return microseconds(wait)
-    except Exception:
-        return None
+    return _of_users(lambda: microseconds(wait), _nothing)
 
 
 def _details(error: BaseException) -> Any:
     details = _attribute(error, "details") if isinstance(error, Failure) else None
     if details is None:
         return None
-    try:
-        encoded = _json.encode(details)
-    except Exception:
+    encoded = _of_users(lambda: _json.encode(details), _nothing)
+    if encoded is None:
         # What can be said of it in text is better than nothing, and than a failed recording.
         return _shown(details)
     if len(encoded) > DETAILS_LIMIT:
@@ -144,17 +148,29 @@ def _flag(failure: Failure) -> bool:
 
 def _attribute(error: BaseException, name: str) -> Any:
     """An attribute that a user's class may have turned into anything, or broken."""
-    try:
-        return getattr(error, name, None)
-    except Exception:
-        return None
+    return _of_users(lambda: getattr(error, name, None), _nothing)
 
 
 def _shown(value: object) -> str:
+    name = _text(_name_of(type(value)), _KIND_LIMIT)
+    return _of_users(
+        lambda: _text(repr(value), MESSAGE_LIMIT), lambda _: f"(a {name} whose repr cannot be read)"
+    )
+
+
+def _of_users(read: Callable[[], T], otherwise: Callable[[BaseException], T]) -> T:
+    """What reading a user's object gives. Whatever that raises is one more thing to record: also
+    what is no Exception, as the panics of extension modules are."""
     try:
-        return _text(repr(value), MESSAGE_LIMIT)
-    except Exception:
-        return f"(a {_text(type(value).__name__, _KIND_LIMIT)} whose repr cannot be read)"
+        return read()
+    except (KeyboardInterrupt, SystemExit):
+        raise
+    except BaseException as broken:
+        return otherwise(broken)
+
+
+def _nothing(_: BaseException) -> None:
+    return None
 
 
 def _text(text: str, limit: int) -> str:

@@ -14,6 +14,7 @@ import json
 import math
 import re
 from collections.abc import Iterator
+from itertools import accumulate
 from typing import Any, Final
 
 import msgspec
@@ -25,6 +26,10 @@ from perdure.model.errors import InvalidRequest, PayloadTooLarge
 INLINE_LIMIT: Final = 4096
 #: The most one value may take, in bytes of JSON.
 PAYLOAD_LIMIT: Final = 4 * 1024 * 1024
+#: How deep lists and objects may be nested. A fixed number, well within what any Python can read
+#: back: how much of its own limit is left differs from call to call, and what was recorded at a
+#: lucky moment must be readable at every other.
+DEPTH_LIMIT: Final = 500
 
 _MAX_INT: Final = 2**63 - 1
 _MIN_INT: Final = -(2**63)
@@ -52,12 +57,18 @@ class JsonCodec:
         UUID, bytes, enums, Structs, dataclasses).
 
         Raises InvalidRequest naming the path (`$.items[2].price`) of what JSON cannot hold, and
-        PayloadTooLarge over 4 MiB.
+        PayloadTooLarge over 4 MiB. Nested at most 500 deep.
         """
         try:
             out = _encode(value)
         except Exception as error:
             raise _refusal(value, error) from error
+        if (
+            len(out) > 2 * DEPTH_LIMIT
+            and out.count(b"[") + out.count(b"{") > DEPTH_LIMIT
+            and _depth(out) > DEPTH_LIMIT
+        ):
+            raise InvalidRequest(_TOO_DEEP)
         if len(out) < _SHORT and out.find(b"null") < 0 and out.find(b'"') < 0:
             return out  # too short for a long number, and nothing else to look for
         if len(out) > PAYLOAD_LIMIT:
@@ -96,13 +107,35 @@ def _has_plain_numbers(value: Any) -> bool:
     return True
 
 
+_TOO_DEEP: Final = (
+    f"value is nested too deeply (over {DEPTH_LIMIT} levels), or contains itself: flatten it"
+)
+_STRING: Final = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"')
+_ONE_KIND: Final = bytes.maketrans(b"{}", b"[]")
+_NO_BRACKETS: Final = bytes(set(range(256)) - set(b"[]{}"))
+#: Values are rarely deeper than this.
+_USUAL_DEPTH: Final = 8
+
+
+def _depth(out: bytes) -> int:
+    """How deep JSON text is nested."""
+    if out.find(b'"') >= 0:
+        out = _STRING.sub(b"", out)
+    brackets = out.translate(_ONE_KIND, _NO_BRACKETS)
+    for depth in range(_USUAL_DEPTH):
+        if not brackets:
+            return depth
+        brackets = brackets.replace(b"[]", b"")  # what is innermost, everywhere
+    return _USUAL_DEPTH + max(accumulate(1 if b == 91 else -1 for b in brackets), default=0)
+
+
 def _refusal(value: Any, error: Exception) -> InvalidRequest:
     """Why the encoder gave up, with the path of the first thing it could not take."""
     try:
         for path, fault in _faults(value, "$"):
             return InvalidRequest(f"value at {path} {fault}")
     except RecursionError:
-        return InvalidRequest("value is nested too deeply, or contains itself: flatten it")
+        return InvalidRequest(_TOO_DEEP)
     return InvalidRequest(f"value cannot be written as JSON: {error}")
 
 

@@ -79,7 +79,9 @@ class Dispatcher:
         handler = self.handlers[order.type]
         try:
             attempt = self._attempt(order)
-        except Exception as error:
+        except (KeyboardInterrupt, SystemExit):
+            raise
+        except BaseException as error:
             return self._failed(order, error, permanent=True)
         limit = handler.timeout(attempt)
         deadline = self._clock.now() + limit if limit else None
@@ -119,7 +121,9 @@ class Dispatcher:
             _this_task().uncancel()  # it finished all the same: a finished step keeps its outcome
         try:
             output = Raw(self._codec.encode(value))
-        except Exception as error:
+        except (KeyboardInterrupt, SystemExit):
+            raise
+        except BaseException as error:
             # Made again it would be as wrong, and its effect would have happened twice.
             return self._failed(order, _unrecordable(order, error), permanent=True)
         return NodeCompleted(order.task, order.node, order.number, output)
@@ -170,7 +174,7 @@ class Dispatcher:
         secrets."""
         if not _log.isEnabledFor(logging.WARNING):
             return
-        text = "".join(traceback.format_exception(error))
+        text = _traceback(error)
         _log.warning(
             "%s/%s: attempt %d of node %s failed\n%s",
             order.workflow,
@@ -193,9 +197,22 @@ def _retries(handler: Handler, attempt: Attempt, error: BaseException) -> bool:
         return True
     try:
         return handler.retries(attempt, error)
-    except Exception:
-        _log.exception("retry_on of node %s raised; its failure counts as permanent", attempt.node)
+    except (KeyboardInterrupt, SystemExit):
+        raise
+    except BaseException:
+        _log.error(  # not what it raised: that may show a secret
+            "retry_on of node %s raised; its failure counts as permanent", attempt.node
+        )
         return False
+
+
+def _traceback(error: BaseException) -> str:
+    try:
+        return "".join(traceback.format_exception(error))
+    except (KeyboardInterrupt, SystemExit):
+        raise
+    except BaseException:  # of the error's own making, too
+        return "(its traceback cannot be read)"
 
 
 def _expired(watch: Watch | None) -> bool:
@@ -208,9 +225,10 @@ def _timed_out(order: Order, seconds: float) -> TimedOut:
     )
 
 
-def _unrecordable(order: Order, error: Exception) -> InvalidRequest:
+def _unrecordable(order: Order, error: BaseException) -> InvalidRequest:
     kind = type(error) if isinstance(error, InvalidRequest) else InvalidRequest
-    return kind(f"the output of node {order.node} cannot be recorded: {error}")
+    why = record_failure(error).message
+    return kind(f"the output of node {order.node} cannot be recorded: {why}")
 
 
 def _this_task() -> asyncio.Task[Any]:

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from msgspec import Raw
 
+from perdure.codec.failures import record_failure
 from perdure.codec.journal import encode_row
 from perdure.engine.dispatcher import Order, Report
 from perdure.engine.effects import Effects
@@ -316,9 +317,13 @@ class LiveRun:
             except StepNotRegistered as error:
                 self.stall(str(error))
                 return
-            except Exception as error:
+            except (KeyboardInterrupt, SystemExit, asyncio.CancelledError):
+                raise
+            except BaseException as error:
+                # Whatever it is: a run that nobody works on and nobody is told of would hang.
                 _log.exception("%s/%s cannot go on", self.definition.name, self.run_id)
-                self.stall(f"the engine could not run node {order.node}: {error!r}")
+                why = record_failure(error)
+                self.stall(f"the engine could not run node {order.node}: {why.kind}: {why.message}")
                 return
             if self._dead:
                 return
@@ -335,7 +340,7 @@ class LiveRun:
                 started = loop.time()
             steps += 1
             if steps % TURN_STEPS == 0 or loop.time() - started > TURN_SECONDS:
-                await asyncio.sleep(0)
+                order = await self._give_way(order)
                 started = loop.time()
             if self._shell.stopping and order is not None:
                 orders.appendleft(order)
@@ -362,6 +367,18 @@ class LiveRun:
     def _waits_for_row(self) -> bool:
         return self._under_way is not None and self._waiter is None and not self._dead
 
+    async def _give_way(self, order: Order | None) -> Order | None:
+        """Let others run, with no attempt in hand: what its steps left behind may cancel this
+        task now, and the attempt would be gone with it."""
+        if order is not None:
+            self.orders.appendleft(order)
+        try:
+            await asyncio.sleep(0)
+        except asyncio.CancelledError:
+            self.start_orders()
+            raise
+        return self.orders.popleft() if self.orders else None
+
     async def _next_order(self, task: asyncio.Task[Any]) -> Order | None:
         """Wait until the row under way is durable, and take what it lets start."""
         while not self.orders and self._under_way is not None and not self._dead:
@@ -369,6 +386,10 @@ class LiveRun:
             self._idle = task
             try:
                 await self._waiter
+            except asyncio.CancelledError:
+                self._waiter = self._idle = None
+                self.start_orders()  # one of them may have been meant for this runner
+                raise
             finally:
                 self._waiter = self._idle = None
         return self.orders.popleft() if self.orders else None

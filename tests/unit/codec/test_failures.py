@@ -233,3 +233,38 @@ def test_nothing_of_the_cause_or_traceback_is_recorded() -> None:
     error = Failure("shown")
     error.__cause__ = ValueError("secret")
     assert b"secret" not in JsonCodec().encode(record_failure(error))
+
+
+class Panic(BaseException):
+    """What extension modules raise when they panic: no Exception."""
+
+
+class Panicking(Exception):
+    def __str__(self) -> str:
+        raise Panic
+
+
+class PanickingDetails:
+    def __repr__(self) -> str:
+        raise Panic
+
+
+class Nameless(type):
+    @property
+    def __name__(cls) -> str:
+        raise Panic
+
+
+class OfNamelessKind(Exception, metaclass=Nameless):
+    pass
+
+
+def test_recording_survives_users_objects_that_raise_what_is_no_exception() -> None:
+    assert record_failure(Panicking()).message == (
+        "(its message cannot be read: __str__ raised Panic)"
+    )
+    details = record_failure(Failure("m", details=PanickingDetails())).details
+    assert details == "(a PanickingDetails whose repr cannot be read)"
+    assert record_failure(OfNamelessKind("m")) == FailureRecord("OfNamelessKind", "m")
+    group = ExceptionGroup("g", [OfNamelessKind("m"), ValueError()])
+    assert "OfNamelessKind: m" in record_failure(group).message

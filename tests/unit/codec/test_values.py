@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import Raw
 
-from perdure.codec.values import PAYLOAD_LIMIT, JsonCodec
+from perdure.codec.values import DEPTH_LIMIT, PAYLOAD_LIMIT, JsonCodec
 from perdure.model.errors import InvalidRequest, PayloadTooLarge
 
 CODEC = JsonCodec()
@@ -184,6 +184,20 @@ def test_what_is_not_json_is_an_invalid_request(data: bytes) -> None:
 def test_json_nested_without_end_is_an_invalid_request() -> None:
     with pytest.raises(InvalidRequest, match="nested too deeply"):
         CODEC.decode(b"[" * 100_000)
+
+
+def nested(levels: int) -> Any:
+    value: Any = "[{" * 400  # brackets in text are no levels
+    for level in range(levels):
+        value = [value] if level % 2 else {"[": value}
+    return value
+
+
+def test_a_value_is_nested_five_hundred_deep_at_most_however_much_python_could_take() -> None:
+    CODEC.decode(CODEC.encode(nested(DEPTH_LIMIT)))
+    CODEC.encode([[1], {"a": 2}] * 1000)
+    with pytest.raises(InvalidRequest, match="nested too deeply \\(over 500 levels\\)"):
+        CODEC.encode(nested(DEPTH_LIMIT + 1))
 
 
 def test_raw_json_is_taken_as_it_is() -> None:

@@ -296,6 +296,40 @@ def test_an_output_that_cannot_be_recorded_fails_for_good(what: str, kind: str, 
     assert failure.permanent
 
 
+class Nameless(type):
+    @property
+    def __name__(cls) -> str:
+        raise Odd
+
+
+class OddThroughout(Exception, metaclass=Nameless):
+    def __str__(self) -> str:
+        raise Odd
+
+
+class OddDict(dict[str, Any]):
+    def items(self) -> Any:
+        raise Odd
+
+
+def test_an_attempt_whose_objects_raise_what_is_no_exception_has_failed() -> None:
+    @step
+    async def odd(how: str) -> Any:
+        if how == "returns":
+            return OddDict(a=float("nan"))
+        raise OddThroughout
+
+    async def main() -> None:
+        desk = Desk(odd)
+        raised = await desk.failure(odd, "raises")
+        assert raised.message == "(its message cannot be read: __str__ raised Odd)"
+        returned = await desk.failure(odd, "returns")
+        assert returned.kind == "InvalidRequest"
+        assert returned.permanent
+
+    run(main())
+
+
 @pytest.mark.parametrize("value", [None, 0, "", [], {}, False])
 def test_falsy_outputs_are_outputs(value: Any) -> None:
     # scenario 110
