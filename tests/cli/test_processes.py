@@ -209,3 +209,15 @@ def read(terminal: int) -> bytes:
         return os.read(terminal, 65536)
     except OSError:  # how a terminal says that the other side is gone
         return b""
+
+
+def test_output_that_nobody_reads_any_more_ends_the_command_without_a_word() -> None:
+    perdure("start", "greeting.json", "--input", '{"name": "Ann"}', "--id", "ann")
+    reader, writer = os.pipe()
+    os.close(reader)
+    words = [sys.executable, "-m", "perdure", "show", "greeting/ann", "--history"]
+    try:
+        done = subprocess.run(words, stdout=writer, stderr=subprocess.PIPE, check=False)
+    finally:
+        os.close(writer)
+    assert (done.returncode, done.stderr) == (141, b"")

@@ -23,6 +23,8 @@ STORE: Final = 5
 #: A fault of perdure itself, or of the machine (EX_SOFTWARE of sysexits.h).
 UNEXPECTED: Final = 70
 INTERRUPTED: Final = 130
+#: The output has no reader any more (128 + SIGPIPE, as of programs that this signal ends).
+UNREAD: Final = 141
 TERMINATED: Final = 143
 
 DEBUG: Final = "PERDURE_DEBUG"

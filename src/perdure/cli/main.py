@@ -6,12 +6,14 @@ that `perdure --help` is quick.
 
 from __future__ import annotations
 
+import os
+import sys
 from typing import Any
 
 import click
 
 from perdure.cli.demo.command import demo
-from perdure.cli.exits import INTERRUPTED, JSON, USAGE, Trouble, trouble_of
+from perdure.cli.exits import INTERRUPTED, JSON, UNREAD, USAGE, Trouble, trouble_of
 from perdure.cli.lint import lint
 from perdure.cli.list import list_runs
 from perdure.cli.result import result
@@ -35,6 +37,10 @@ class Commands(click.Group):
             raise
         except (click.Abort, KeyboardInterrupt):
             raise Trouble("interrupted", INTERRUPTED, "interrupted") from None
+        except BrokenPipeError:
+            # Whoever read the output had enough. What is still to be flushed goes nowhere.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            raise click.exceptions.Exit(UNREAD) from None
         except Exception as error:
             raise trouble_of(error) from error
 
