@@ -254,6 +254,25 @@ def test_secrets_come_from_the_environment_and_are_never_shown(
     assert "hunter2" not in perdure("show", _only_run(), "--history").output
 
 
+def test_a_secret_that_is_not_set_is_told_before_anything_runs(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    texts = ["Bearer {{secrets.pay_key}}", '{{secrets["api-key"]}}']
+    write("s.json", chain("s", task("shout", "shout", {"text": texts})))
+    said = run("s.json", code=2).stderr
+    assert "s.json: node shout reads secrets.pay_key; node shout reads secrets.api-key: " in said
+    assert "set PERDURE_SECRET_PAY_KEY, PERDURE_SECRET_API_KEY in the environment" in said
+    assert not Path("perdure.db").exists()
+    monkeypatch.setenv("PERDURE_SECRET_PAY_KEY", "hunter2")
+    assert "reads secrets.pay_key" not in run("s.json", code=2).stderr
+
+
+def test_a_secret_that_a_template_can_do_without_need_not_be_set() -> None:
+    optional = '{{has(secrets.greeting) ? secrets.greeting : "hello"}}'
+    write("s.json", chain("s", task("shout", "shout", {"text": optional})))
+    assert json.loads(run("s.json").stdout) == {"shout": "HELLO"}
+
+
 def _only_run() -> str:
     found = json.loads(perdure("list", "--json").stdout)["runs"]
     assert len(found) == 1

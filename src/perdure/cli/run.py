@@ -62,6 +62,7 @@ def run(
     Kill it at any moment and give the same command with the same --id again: it goes on after
     the last step that was recorded. The output is printed as JSON, progress on stderr.
     """
+    from perdure.cli.environment import check_secrets
     from perdure.cli.work import Job
     from perdure.graph.definition import Graph
 
@@ -69,6 +70,7 @@ def run(
     found = find_apps(apps)
     steps = load_apps(found)
     check_steps(graph, steps, found, file)
+    check_secrets(graph, file)
     job = Job(
         graph,
         list(steps.steps.values()),

@@ -42,10 +42,10 @@ class Secrets(Mapping[str, str]):
 
     @classmethod
     def from_environment(cls, environment: Mapping[str, str] = os.environ) -> Self:
-        """Secrets in `PERDURE_SECRET_<NAME>`: `api-key` is in PERDURE_SECRET_API_KEY."""
+        """Secrets in `PERDURE_SECRET_<NAME>`, see `variable_of`."""
 
         def look_up(name: str) -> str | None:
-            return environment.get(ENVIRONMENT_PREFIX + re.sub(r"\W", "_", name).upper())
+            return environment.get(variable_of(name))
 
         return cls(look_up)
 
@@ -95,6 +95,11 @@ class Secrets(Mapping[str, str]):
 
     def __repr__(self) -> str:
         return "<Secrets>"
+
+
+def variable_of(name: str) -> str:
+    """The environment variable of a secret: `api-key` is in PERDURE_SECRET_API_KEY."""
+    return ENVIRONMENT_PREFIX + re.sub(r"\W", "_", name).upper()
 
 
 def written(value: str) -> set[str]:
