@@ -145,6 +145,32 @@ def test_lines_go_to_stderr_and_so_does_what_steps_print(
     assert third == "from a step"
 
 
+class Unwritable(io.StringIO):
+    def write(self, text: str) -> int:
+        raise OSError(28, "No space left on device")
+
+
+def test_a_run_goes_on_when_its_progress_cannot_be_written(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(sys, "stderr", Unwritable())
+    with Lines(5) as lines:
+        lines.changed(Change(NOW, "a", "skipped"))
+        lines.note("look")
+
+
+def test_whoever_logs_does_not_fail_because_it_cannot_be_shown(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    class Broken(Heard):
+        def note(self, text: str) -> None:
+            raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(sys, "stderr", Unwritable())
+    with log_to(Broken(), str):
+        logging.getLogger("perdure.engine").warning("look")
+
+
 def drawn(book: NodeBook, order: dict[str, str], height: int = 40) -> list[str]:
     """The picture as plain text."""
     console = pytest.importorskip("rich.console", reason="rich is not installed")

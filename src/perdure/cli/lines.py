@@ -28,7 +28,9 @@ class Lines:
         self._say(datetime.now(UTC), text)
 
     def _say(self, time: datetime, text: str) -> None:
-        print(f"{clock(time)}  {text}", file=sys.stderr, flush=True)
+        # Nobody may be there to read it (a full disk, a closed pipe): the run goes on.
+        with contextlib.suppress(OSError, ValueError):
+            print(f"{clock(time)}  {text}", file=sys.stderr, flush=True)
 
     def __enter__(self) -> Self:
         self._redirected.enter_context(contextlib.redirect_stdout(sys.stderr))

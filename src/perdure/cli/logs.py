@@ -22,10 +22,13 @@ class _Beside(logging.Handler):
         self._redact = redact
 
     def emit(self, record: logging.LogRecord) -> None:
-        text = self.format(record)
-        if not debugging():
-            text = brief(text)
-        self._screen.note(f"{record.levelname.lower()}: {self._redact(text)}")
+        try:
+            text = self.format(record)
+            if not debugging():
+                text = brief(text)
+            self._screen.note(f"{record.levelname.lower()}: {self._redact(text)}")
+        except Exception:  # whoever logs must not fail because it cannot be shown
+            self.handleError(record)
 
 
 def brief(text: str) -> str:

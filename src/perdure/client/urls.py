@@ -42,6 +42,8 @@ def _sqlite(url: str, read_only: bool) -> Store:
             f"store {url!r} names no file: use 'sqlite:///file.db' (three slashes, relative) or "
             "'sqlite:////absolute/file.db' (four)"
         )
+    if "#" in url:
+        raise InvalidOptions(f"store {url!r}: write # in the name of a file as %23")
     options = dict(parse_qsl(parts.query, keep_blank_values=True))
     for name, value in options.items():
         allowed = _OPTIONS.get(name)

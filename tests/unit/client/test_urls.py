@@ -52,6 +52,7 @@ def test_other_urls_name_no_sqlite_file() -> None:
         ("sqlite:///a.db?sync=maybe", "sync must be one of full, normal"),
         ("sqlite:///a.db?sync=", "sync must be one of"),
         ("sqlite:///a.db?unsafe=yes", "unsafe must be one of 0, 1"),
+        ("sqlite:///run#1.db", "write # in the name of a file as %23"),
         ("sqlite:///a.db?mode=ro", "'mode' is not known; there are sync, unsafe"),
     ],
 )

@@ -10,7 +10,7 @@ import asyncio
 import os
 import time
 from collections.abc import Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from functools import partial
 from pathlib import Path
 from typing import Final, Literal
@@ -159,7 +159,7 @@ class SqliteStore:
         file = Path(f"{self.path}-lock")
         alone = has_wal_reset_bug() and not self._unsafe
         try:
-            self._lock = FileLock.take(file, shared=not alone)
+            self._lock = self._lock_in_time(file, alone=alone)
         except OSError as error:
             raise StoreError(
                 f"lock file {file} cannot be written ({error.strerror}): check the permissions "
@@ -175,6 +175,16 @@ class SqliteStore:
                 "one, let both use a newer SQLite (pip install 'perdure[sqlite-latest]'), or "
                 "accept the risk with unsafe=True (in a URL: ?unsafe=1)"
             )
+
+    def _lock_in_time(self, file: Path, *, alone: bool) -> FileLock | None:
+        """Where processes share, the last one to leave is alone for the moment of its leaving,
+        which is waited for."""
+        deadline = time.monotonic() + self._timeout
+        while True:
+            lock = FileLock.take(file, shared=not alone)
+            if lock is not None or alone or self._unsafe or time.monotonic() > deadline:
+                return lock
+            time.sleep(0.01)
 
     def _release_lock(self) -> None:
         if self._lock is not None:
@@ -199,7 +209,9 @@ class SqliteStore:
         it; with other processes there, theirs will be the last."""
         try:
             if self._lock is not None and self._lock.alone():
-                db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+                # On a full disk it fails: what is in the log is durable there, too.
+                with suppress(Error):
+                    db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
         finally:
             db.close()
 

@@ -40,3 +40,17 @@ def test_a_full_disk_loses_nothing_and_the_same_rows_go_in_later(tmp_path: Path)
         await store.close()
 
     asyncio.run(main())
+
+
+def test_a_store_closes_quietly_when_its_log_cannot_be_copied(tmp_path: Path) -> None:
+    async def main() -> None:
+        store = SqliteStore(tmp_path / "runs.db")
+        await store.open()
+        await start(store, new(1, owner="w1"))
+        store._write._db.set_progress_handler(lambda: 1, 1)  # nothing succeeds any more
+        await store.close()
+        await store.open()
+        assert (await store.load(key(1))).run.status == "running"
+        await store.close()
+
+    asyncio.run(main())

@@ -117,7 +117,8 @@ def test_a_library_with_the_bug_and_one_without_do_not_share_a_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def main() -> None:
-        first, second = SqliteStore(tmp_path / "runs.db"), SqliteStore(tmp_path / "runs.db")
+        first = SqliteStore(tmp_path / "runs.db", busy_timeout=0.1)
+        second = SqliteStore(tmp_path / "runs.db")
         monkeypatch.setattr(module, "has_wal_reset_bug", lambda: False)
         await first.open()
         monkeypatch.setattr(module, "has_wal_reset_bug", lambda: True)
@@ -129,6 +130,26 @@ def test_a_library_with_the_bug_and_one_without_do_not_share_a_file(
         with pytest.raises(StoreError, match="can lose commits"):
             await first.open()
         await second.close()
+
+    asyncio.run(main())
+
+
+def test_a_process_that_is_just_leaving_is_waited_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "has_wal_reset_bug", lambda: False)
+    leaving = FileLock.take(tmp_path / "runs.db-lock", shared=True)
+    assert leaving is not None
+    assert leaving.alone()
+
+    async def main() -> None:
+        store = SqliteStore(tmp_path / "runs.db", busy_timeout=60)
+        opening = asyncio.ensure_future(store.open())
+        done, _ = await asyncio.wait([opening], timeout=0.1)
+        assert not done
+        leaving.release()
+        await opening
+        await store.close()
 
     asyncio.run(main())
 
