@@ -41,6 +41,12 @@ def test_starting_a_run_that_is_there_leaves_it_as_it_is() -> None:
     assert "works on it" not in said
 
 
+def test_a_run_that_ended_at_its_start_is_not_said_to_wait_for_anybody() -> None:
+    said = perdure("start", "greeting.json", "--id", "no-input").stderr
+    assert said.startswith("started (failed, version ")
+    assert "works on it" not in said
+
+
 def test_a_workflow_the_store_knows_is_started_by_its_name() -> None:
     perdure("start", "greeting.json", *ANN)
     Path("greeting.json").unlink()

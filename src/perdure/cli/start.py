@@ -53,7 +53,7 @@ def start(
     click.echo(f"{told['workflow']}/{told['id']}")
     said = "started" if told["created"] else "is there already, and left as it is"
     click.echo(f"{said} ({told['status']}, version {told['version']})", err=True)
-    if told["created"]:
+    if told["created"] and told["status"] == "running":
         click.echo("perdure run FILE with this --id works on it", err=True)
 
 
