@@ -54,15 +54,15 @@ class Engine(Client):
     ) -> None:
         super().__init__(store)
         registry = Registry.of(definitions)
+        secret = secrets if isinstance(secrets, Secrets) else Secrets(secrets)
         handlers: dict[str, Handler] = {
             "TASK": TaskHandler(registry.steps, threads),
-            "HTTP": HttpHandler(http or HttpOptions()),
+            "HTTP": HttpHandler(http or HttpOptions(), secret.redact),
         }
         _check_steps(registry)
         self._registry = registry
         self._grace = microseconds(grace, "grace") / SECOND
         self._name = name
-        secret = secrets if isinstance(secrets, Secrets) else Secrets(secrets)
         self._shell = Shell(
             self._store,
             self._clock,

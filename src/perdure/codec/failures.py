@@ -30,22 +30,25 @@ _json = JsonCodec()
 _name_of: Callable[[type], str] = type.__dict__["__name__"].__get__
 
 
-def record_failure(error: BaseException, *, permanent: bool = False) -> FailureRecord:
+def record_failure(
+    error: BaseException, *, permanent: bool = False, redact: Callable[[str], str] = str
+) -> FailureRecord:
     """What is recorded of an exception.
 
     The first Failure along the chain of causes (`raise … from …`), or inside an exception group,
     gives kind, message, details and retry_after: wrapping loses nothing (scenario 113). Without
     one, kind is the type's name. Permanent if asked, or if any Failure of the chain is.
+    `redact` takes secrets out of texts before they are cut: half of one would not be found.
     """
     chain = list(_chain(error))
     failures = [e for e in chain if isinstance(e, Failure)]
     chosen = failures[0] if failures else _innermost_single(error)
     return FailureRecord(
         kind=_kind(chosen),
-        message=_message(chosen),
+        message=_message(chosen, redact),
         permanent=permanent or any(_flag(f) for f in failures),
         retry_after=_retry_after(chosen),
-        details=_details(chosen),
+        details=_details(chosen, redact),
     )
 
 
@@ -106,15 +109,15 @@ def _kind(error: BaseException) -> str:
     return Canceled.kind if name == "CancelledError" else _text(name, _KIND_LIMIT)
 
 
-def _message(error: BaseException) -> str:
+def _message(error: BaseException, redact: Callable[[str], str]) -> str:
     recorded = _attribute(error, "message") if isinstance(error, Failure) else None
 
     def read() -> str:
         message = str(error if recorded is None else recorded)
         if isinstance(error, BaseExceptionGroup):
-            parts = [f"{_name_of(type(e))}: {_message(e)}" for e in error.exceptions[:10]]
+            parts = [f"{_name_of(type(e))}: {_message(e, redact)}" for e in error.exceptions[:10]]
             message = f"{message}: {'; '.join(parts)}"
-        return _text(message, MESSAGE_LIMIT)
+        return _text(redact(message), MESSAGE_LIMIT)
 
     def unread(broken: BaseException) -> str:
         return f"(its message cannot be read: __str__ raised {_text(_name_of(type(broken)), 64)})"
@@ -129,14 +132,14 @@ def _retry_after(error: BaseException) -> int | None:
     return _of_users(lambda: microseconds(wait), _nothing)
 
 
-def _details(error: BaseException) -> Any:
+def _details(error: BaseException, redact: Callable[[str], str]) -> Any:
     details = _attribute(error, "details") if isinstance(error, Failure) else None
     if details is None:
         return None
     encoded = _of_users(lambda: _json.encode(details), _nothing)
     if encoded is None:
         # What can be said of it in text is better than nothing, and than a failed recording.
-        return _shown(details)
+        return _shown(details, redact)
     if len(encoded) > DETAILS_LIMIT:
         return f"(details of {len(encoded):,} bytes left out: at most {DETAILS_LIMIT:,})"
     return _json.decode(encoded)
@@ -151,10 +154,11 @@ def _attribute(error: BaseException, name: str) -> Any:
     return _of_users(lambda: getattr(error, name, None), _nothing)
 
 
-def _shown(value: object) -> str:
+def _shown(value: object, redact: Callable[[str], str]) -> str:
     name = _text(_name_of(type(value)), _KIND_LIMIT)
     return _of_users(
-        lambda: _text(repr(value), MESSAGE_LIMIT), lambda _: f"(a {name} whose repr cannot be read)"
+        lambda: _text(redact(repr(value)), MESSAGE_LIMIT),
+        lambda _: f"(a {name} whose repr cannot be read)",
     )
 
 

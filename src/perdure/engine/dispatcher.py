@@ -162,7 +162,8 @@ class Dispatcher:
         )  # fmt: skip
 
     def _failed(self, order: Order, error: BaseException, *, permanent: bool) -> NodeFailed:
-        failure = record_failure(error, permanent=permanent)
+        redact = self._redact or str
+        failure = record_failure(error, permanent=permanent, redact=redact)
         if self._redact is not None:
             failure = _redacted(failure, self._redact)
         if not isinstance(error, Failure):

@@ -61,9 +61,11 @@ async def talking(*parts: bytes, hold: bool = False) -> AsyncIterator[tuple[str,
 
 
 @asynccontextmanager
-async def handling(**options: Any) -> AsyncIterator[HttpHandler]:
+async def handling(
+    *, redact: Callable[[str], str] = str, **options: Any
+) -> AsyncIterator[HttpHandler]:
     """A handler that is closed at the end."""
-    handler = HttpHandler(HttpOptions(**options))
+    handler = HttpHandler(HttpOptions(**options), redact)
     try:
         yield handler
     finally:

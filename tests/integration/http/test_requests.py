@@ -155,6 +155,20 @@ def test_an_unexpected_answer_shows_its_first_2_kib() -> None:
     assert details["body"] == "é" * 1024
 
 
+def test_a_secret_that_an_answer_repeats_is_hidden_before_the_answer_is_cut() -> None:
+    async def answer(request: web.Request) -> web.Response:
+        return web.Response(status=400, text="z" * 2040 + "hunter2-hunter2" + "z" * 3000)
+
+    async def main() -> Any:
+        async with serving(answer) as base:
+            redact = lambda text: text.replace("hunter2-hunter2", "***")
+            await once({"url": base}, redact=redact)
+
+    with pytest.raises(Failure) as error:
+        asyncio.run(main())
+    assert error.value.details["body"] == "z" * 2040 + "***zzzzz"
+
+
 @pytest.mark.parametrize(
     ("said", "seconds"), [("7", 7), ("0", 0), ("soon", None), ("-1", None), ("9" * 30, None)]
 )

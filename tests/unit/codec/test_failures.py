@@ -268,3 +268,12 @@ def test_recording_survives_users_objects_that_raise_what_is_no_exception() -> N
     assert record_failure(OfNamelessKind("m")) == FailureRecord("OfNamelessKind", "m")
     group = ExceptionGroup("g", [OfNamelessKind("m"), ValueError()])
     assert "OfNamelessKind: m" in record_failure(group).message
+
+
+def test_texts_are_cut_after_secrets_are_taken_out_of_them() -> None:
+    long = "z" * (MESSAGE_LIMIT - 100) + "hunter2" * 20
+    record = record_failure(
+        Failure(long, details={1: long}), redact=lambda text: text.replace("hunter2", "*")
+    )
+    assert record.message.endswith("z" + "*" * 20)
+    assert "hunter" not in record.details

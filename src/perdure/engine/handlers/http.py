@@ -12,7 +12,7 @@ import importlib.util
 import io
 import logging
 import os
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Final
 
@@ -56,8 +56,12 @@ class HttpHandler:
     http-forbidden are permanent and mean that nothing was sent.
     """
 
-    def __init__(self, options: HttpOptions | None = None) -> None:
+    def __init__(
+        self, options: HttpOptions | None = None, redact: Callable[[str], str] = str
+    ) -> None:
+        """`redact`: takes secrets out of what is shown of an answer."""
         self._options = options or HttpOptions()
+        self._redact = redact
         self._hosts = HostList(self._options.allow_hosts)
         self._tls = tls(self._options)
         check_options(self._options)
@@ -136,8 +140,10 @@ class HttpHandler:
         chunks = response.content.iter_any()
         packed = response.headers.get("Content-Encoding", "")
         if response.status not in request.expect:
-            start = await read_start(chunks, packed.strip().lower(), SHOWN_BODY)
-            raise _unexpected(request, response.status, response.headers, start)
+            start = await read_start(chunks, packed.strip().lower(), 2 * SHOWN_BODY)
+            # A secret that was cut in two could not be found any more: first hidden, then cut.
+            shown = _cut(self._redact(start.decode("utf-8", "replace")))
+            raise _unexpected(request, response.status, response.headers, shown)
         most = min(request.max_size or self._options.max_size, self._options.max_size)
         try:
             body = await read_body(chunks, packed, most)
@@ -215,7 +221,11 @@ def _reason(error: Exception) -> str:
     return str(error) or type(error).__name__
 
 
-def _unexpected(request: Request, status: int, headers: Any, start: bytes) -> Failure:
+def _cut(text: str) -> str:
+    return text.encode()[:SHOWN_BODY].decode("utf-8", "ignore")
+
+
+def _unexpected(request: Request, status: int, headers: Any, shown: str) -> Failure:
     try:
         phrase = f"{status} {HTTPStatus(status).phrase}"
     except ValueError:
@@ -224,7 +234,7 @@ def _unexpected(request: Request, status: int, headers: Any, start: bytes) -> Fa
     failure = Failure(
         f"{request.shown}: unexpected status {phrase}",
         kind="http-status",
-        details={"status": status, "body": start.decode("utf-8", "replace")},
+        details={"status": status, "body": shown},
         retry_after=int(after) if after.isascii() and after.isdigit() and len(after) < 9 else None,
     )
     heals = status in HEALING or (status >= 500 and status not in LASTING)

@@ -98,7 +98,7 @@ async def read_start(chunks: AsyncIterator[bytes], encoding: str, most: int) -> 
             body += unpacking.decompress(chunk, most) if packed else chunk
         except zlib.error:
             break
-        if len(body) >= most:
+        if len(body) >= most or (packed and unpacking.eof):
             break
     return bytes(body[:most])
 

@@ -74,7 +74,10 @@ def _ascii_host(parts: SplitResult) -> str:
     host = (parts.hostname or "").rstrip(".")
     if not host.isascii():
         host = host.encode("idna").decode("ascii").lower()
-    if not all(c.isalnum() or c in "-._:" for c in host):
+    labels = host.split(".")
+    if not all(c.isalnum() or c in "-._:" for c in host) or (
+        len(labels) > 1 and not all(0 < len(label) <= 63 for label in labels)
+    ):
         raise ValueError(host)
     return host
 

@@ -95,6 +95,15 @@ def test_the_start_of_a_body_is_read_whatever_the_rest_is(
     assert asyncio.run(read_start(pieces(data, 3), encoding, 5)) == start
 
 
+def test_what_follows_a_packed_start_is_not_waited_for() -> None:
+    async def endless() -> AsyncIterator[bytes]:
+        yield gzip.compress(b"abc")
+        yield b"more"
+        raise AssertionError("read on")
+
+    assert asyncio.run(read_start(endless(), "gzip", 5)) == b"abc"
+
+
 @pytest.mark.parametrize(
     ("data", "content_type", "value"),
     [

@@ -184,6 +184,9 @@ def same_place(target: Target) -> None:
         ("https://shop.example/\t", "control character"),
         ("https://shop.example\\@evil.example/", "backslash"),
         ("https://shop%2eexample/", "cannot be read"),
+        ("https://shop..example/", "cannot be read"),
+        ("https://\u2488.example/", "cannot be read"),  # one character that stands for "1."
+        (f"https://{'a' * 64}.example/", "cannot be read"),
         ("https://shop.example,evil/", "cannot be read"),
         ("https://@shop.example/", "user name or password"),
     ],
