@@ -92,6 +92,8 @@ class SqliteStore:
         self._read_only = read_only
         self._timeout = busy_timeout
         self._lock: FileLock | None = None
+        #: Which file it is, whatever its name: device and number.
+        self._file: tuple[int, int] | None = None
         self._workers = WorkerLocks(Path(f"{self.path}-workers"))
         self._writer: Writer | None = None
         self._readers: Readers | None = None
@@ -153,6 +155,7 @@ class SqliteStore:
         db.execute(f"PRAGMA fullfsync = {int(self._synchronous == 'full')}")
         db.execute("PRAGMA wal_autocheckpoint = 0")
         migrate(db, self.path)
+        self._file = self._file_now()
 
     def _take_lock(self) -> None:
         """Shared by processes that can share the file; alone on a library where they cannot."""
@@ -224,13 +227,13 @@ class SqliteStore:
         if self._writer is None:
             done(self._no_writer())
         else:
-            self._writer.submit(lambda db: commit_rows(db, rows), done, len(rows))
+            self._writer.submit(lambda db: commit_rows(self._there(db), rows), done, len(rows))
 
     def start(self, runs: Sequence[NewRun], done: StartDone) -> None:
         if self._writer is None:
             done(self._no_writer())
         else:
-            self._writer.submit(lambda db: start_runs(db, runs), done, 2 * len(runs))
+            self._writer.submit(lambda db: start_runs(self._there(db), runs), done, 2 * len(runs))
 
     async def define(self, definition: StoredDefinition) -> None:
         d = definition
@@ -295,7 +298,8 @@ class SqliteStore:
         self, worker: str, definitions: Sequence[str], limit: int
     ) -> Sequence[Claim]:
         return await self._write.call(
-            lambda db: workers.claim_due(db, worker, definitions, limit, self.now()), limit
+            lambda db: workers.claim_due(self._there(db), worker, definitions, limit, self.now()),
+            limit,
         )
 
     async def give_back(self, worker: str, claim: Claim, stalled: str | None) -> None:
@@ -317,6 +321,23 @@ class SqliteStore:
         if self._readers is None:
             raise self._not_open()
         return self._readers
+
+    def _there(self, db: Connection) -> Connection:
+        """The connection, if the file it has open is still the one at the path. Once it is not,
+        what is written is gone with the last process that has it open: better that nothing is."""
+        if self._file_now() != self._file:
+            raise StoreError(
+                f"database {self.path} was moved, deleted or replaced while in use: put it back, "
+                "nothing is written until then; or start anew with what is there now"
+            )
+        return db
+
+    def _file_now(self) -> tuple[int, int] | None:
+        try:
+            found = self.path.stat()
+        except OSError:
+            return None
+        return found.st_dev, found.st_ino
 
     def _no_writer(self) -> Exception:
         if self._readers is None:
