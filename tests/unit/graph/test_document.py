@@ -108,7 +108,8 @@ def test_a_document_without_nodes_is_refused() -> None:
 
 def test_more_nodes_than_can_be_routed_are_refused() -> None:
     nodes = [{"id": f"n{i}", "type": "FORK"} for i in range(10_001)]
-    (problem,) = problems({"name": "wide", "nodes": nodes})
+    edges = [{"from": "n0", "to": f"n{i}"} for i in range(1, 10_001)]
+    (problem,) = problems({"name": "wide", "nodes": nodes, "edges": edges})
     assert problem.message == "10,001 nodes, at most 10,000"
 
 
