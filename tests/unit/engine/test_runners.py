@@ -165,6 +165,26 @@ def test_a_step_that_cancels_its_own_task_harms_neither_its_run_nor_others(waits
 
 
 @pytest.mark.rule("D-29")
+@pytest.mark.parametrize("kind", [VirtualStore, LateStore])
+def test_what_a_step_leaves_behind_may_cancel_its_task_between_two_steps(
+    kind: type[VirtualStore],
+) -> None:
+    @step
+    async def work() -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        asyncio.get_running_loop().call_soon(task.cancel)
+
+    # Long enough for the moments at which a runner has ended one step and has the next in hand.
+    chain = graph("chain", [task(f"n{i}", "work") for i in range(200)])
+
+    async def main() -> None:
+        async with engine_on(kind(), chain, work) as engine:
+            assert await engine.run(chain, id="1", timeout="1h") == {"n199": None}
+
+    run(main())
+
+
 def test_a_host_that_cancels_everything_records_no_failure() -> None:
     """asyncio.run cancels all tasks when its main one is over: no outcome of any step."""
 
