@@ -64,6 +64,9 @@ class CreateTask(Action, frozen=True, tag="CreateTask"):
     failure: FailureRecord | None = None
     branches: tuple[str, ...] | None = None
     secrets: dict[str, str] = {}
+    #: Of a `waiting` task: when its timer is due (µs since the epoch), and the signal it awaits.
+    wake_at: int | None = None
+    awaited_signal: str | None = None
 
 
 class DispatchTask(Action, frozen=True, tag="DispatchTask"):
@@ -103,6 +106,73 @@ class RetryTask(Action, frozen=True, tag="RetryTask"):
     attempt: int
     failure: FailureRecord
     not_before: int
+
+
+class ResolveWait(Action, frozen=True, tag="ResolveWait"):
+    """A waiting task ended: its timer fired, its signal came (or never did), or it was given up."""
+
+    task: str
+    node: str
+    status: TaskStatus
+    output: RawOrNone = None
+    output_ref: int | None = None
+    failure: FailureRecord | None = None
+
+
+class BufferSignal(Action, frozen=True, tag="BufferSignal"):
+    """A signal that no node waits for yet is kept. `signal` is the message's id."""
+
+    signal: str
+    name: str
+    payload: RawOrNone = None
+    payload_ref: int | None = None
+
+
+class ConsumeSignal(Action, frozen=True, tag="ConsumeSignal"):
+    """A kept signal was taken by a node."""
+
+    signal: str
+    node: str
+
+
+class CancelTasks(Action, frozen=True, tag="CancelTasks"):
+    """Every active task ends failed (or, draining, canceled), for this reason."""
+
+    failure: FailureRecord
+    nodes: tuple[str, ...] = ()
+    status: TaskStatus = "failed"
+
+
+class ReopenRun(Action, frozen=True, tag="ReopenRun"):
+    """A finished run goes on: the reset nodes' tasks are forgotten, the rest is kept. Input and
+    config replace the old ones where given."""
+
+    version: str
+    hash: str
+    reset: tuple[str, ...]
+    input: RawOrNone = None
+    input_ref: int | None = None
+    config: RawOrNone = None
+    config_ref: int | None = None
+    deadline: int | None = None
+
+
+class SetPaused(Action, frozen=True, tag="SetPaused"):
+    """Dispatches are held, or go on."""
+
+    paused: bool
+
+
+class Ignored(Action, frozen=True, tag="Ignored"):
+    """A message was read and changed nothing, for this reason. Recording it is what consumes it."""
+
+    reason: str
+
+
+class Refused(Action, frozen=True, tag="Refused"):
+    """A message was read and does not apply to this run."""
+
+    error: str
 
 
 class Claimed(Action, frozen=True, tag="Claimed"):

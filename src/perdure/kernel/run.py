@@ -27,6 +27,19 @@ class NodeState(msgspec.Struct, frozen=True, gc=False):
     branches: tuple[str, ...] | None = None
     completed_no: int = 0
     first_due: int = 0
+    #: While an attempt waits for its time: when it is due; 0 = it was dispatched at once.
+    not_before: int = 0
+    wake_at: int | None = None
+    awaited_signal: str | None = None
+
+
+class KeptSignal(msgspec.Struct, frozen=True, gc=False):
+    """A signal that came before any node waited for it. `payload` None: it stands apart, and is
+    asked for with a Load; a signal without a payload is kept as `null`."""
+
+    id: str
+    name: str
+    payload: Raw | None = None
 
 
 class Run(msgspec.Struct, gc=False):
@@ -47,6 +60,9 @@ class Run(msgspec.Struct, gc=False):
     failed: int = 0
     completed: int = 0
     first_failure: tuple[str, FailureRecord] | None = None
+    #: Kept signals, oldest first.
+    signals: tuple[KeptSignal, ...] = ()
+    paused: bool = False
     crashes: int = 0
     at: int = 0
 

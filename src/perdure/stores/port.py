@@ -11,7 +11,7 @@ All times are µs since the epoch, by the store's clock where the store decides.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Literal, Protocol, TypeAlias
 
 import msgspec
@@ -48,7 +48,75 @@ class Stall(msgspec.Struct, frozen=True, gc=False):
     reason: str
 
 
-RunChange: TypeAlias = Finish | Release | Stall
+class Reopen(msgspec.Struct, frozen=True):
+    """A finished run that its short owner claimed for a retry goes on: running, without an owner,
+    due at `ready_at`, on this version. Rides on the row that records ReopenRun (rule 11)."""
+
+    version: str
+    hash: str
+    ready_at: int
+    deadline: int | None = None
+
+
+RunChange: TypeAlias = Finish | Release | Stall | Reopen
+
+
+class Message(msgspec.Struct, frozen=True):
+    """Something for a run from outside its owner. `id` is made by the sender (a dedupe key is
+    that id): posting it twice is posting it once. `kind`: "signal", "cancel", "pause",
+    "unpause"; `name`: the signal's; `body`: JSON text (a signal's payload, a cancel's reason)."""
+
+    definition: str
+    run_id: str
+    id: str
+    kind: str
+    name: str = ""
+    body: bytes | None = None
+
+
+class Posted(msgspec.Struct, frozen=True):
+    """What became of a message. posted: it has number `n` in the run's mailbox, for good.
+    duplicate: its id was there already. finished: the run has ended. missing: there is no such
+    run."""
+
+    outcome: Literal["posted", "duplicate", "finished", "missing"]
+    n: int = 0
+
+
+class Mail(msgspec.Struct, frozen=True):
+    """A message in a run's mailbox; `n` counts from 1 without gaps."""
+
+    n: int
+    id: str
+    kind: str
+    name: str = ""
+    body: bytes | None = None
+
+
+class Park(msgspec.Struct, frozen=True):
+    """Let a waiting run go without a journal row, due again at `ready_at`; only if it is still
+    the owner's at this epoch and nothing was posted since `read` (rule 4)."""
+
+    run: bytes
+    epoch: int
+    read: int
+    ready_at: int
+
+
+class Beat(msgspec.Struct, frozen=True):
+    """The answer to a beat. `alive` False: this worker was declared dead, its runs are others'.
+    `until`: its lease now ends then, by the store's clock `now`. `held`: keys of the runs under
+    its name; `mail`: of those, which have more mail than their last row's `read`."""
+
+    alive: bool
+    now: int
+    until: int
+    held: frozenset[bytes] = frozenset()
+    mail: Mapping[bytes, int] = {}
+
+
+#: How long a lease lasts without a beat, in µs.
+LEASE = 30_000_000
 
 
 class JournalRow(msgspec.Struct, gc=False):
@@ -149,10 +217,12 @@ class StoredRow(msgspec.Struct, frozen=True, gc=False):
 
 
 class LoadedRun(msgspec.Struct, frozen=True, gc=False):
-    """A run with its journal from `base_seq` on; large payloads stay where they are."""
+    """A run with its journal from `base_seq` on; large payloads stay where they are. `mail`: the
+    messages that its last row has not read yet."""
 
     run: RunRow
     journal: Sequence[StoredRow]
+    mail: Sequence[Mail] = ()
 
 
 class Claim(msgspec.Struct, frozen=True, gc=False):
@@ -231,6 +301,35 @@ class Store(Protocol):
 
     async def load(self, key: bytes) -> LoadedRun:
         """A run and its journal. Raises NotFound."""
+
+    async def post(self, messages: Sequence[Message]) -> Sequence[Posted]:
+        """Into mailboxes, in one transaction; an answer per message, in order. A parked run
+        becomes due now. Numbers are given under the run's lock, so parking and posting cannot
+        miss each other."""
+
+    async def mail(self, key: bytes, after: int) -> Sequence[Mail]:
+        """A run's messages with a number over `after`, in order."""
+
+    async def park(self, worker: str, parks: Sequence[Park]) -> Sequence[bool]:
+        """Let waiting runs go; per run whether it was let go. False: there is mail, or the run is
+        not this worker's any more. Not to be repeated after a StoreError: drop the run, the next
+        beat settles it."""
+
+    async def beat(self, worker: str) -> Beat:
+        """Extend the worker's lease by the store's clock, free what dead and expired workers
+        held (as `sweep`), and say what this one holds."""
+
+    async def claim_finished(self, worker: str, definition: str, id: str) -> Claim:
+        """Own a finished run for a retry: owner set, epoch + 1, status as it is. Raises NotFound,
+        RunActive when the run has not ended, StoreError when somebody else is retrying it."""
+
+    async def purge(self, limit: int) -> int:
+        """Forget finished runs past their `purge_at`, with everything of theirs, oldest first;
+        how many. Never one that ended less than ten leases ago."""
+
+    def subscribe(self, call: Callable[[], None]) -> None:
+        """Call (on the loop) when something may be due or have mail, as far as the store can
+        notice: a hint, no promise."""
 
     async def payloads(self, key: bytes, refs: Sequence[tuple[int, int]]) -> list[bytes]:
         """The large values at (seq, n), in order. Raises StoreError if one is missing."""
