@@ -23,7 +23,7 @@ from perdure.expr import (
     compile_template,
 )
 from perdure.expr.template_text import compile_text
-from perdure.graph.document import Document
+from perdure.graph.document import WAITS, Document
 from perdure.graph.read import pointer
 from perdure.model.graph_rules import Finding, Ranks, did_you_mean
 
@@ -152,7 +152,7 @@ def reading_problems(
     about order."""
     for reading in readings:
         yield from _root_problems(reading, types)
-        yield from _secret_problems(reading)
+        yield from _secret_problems(reading, types)
         reader = reading.node if reading.node in types else None
         for task, at in reading.refs.task_positions.items():
             if task not in types:
@@ -178,10 +178,14 @@ def _root_problems(reading: Reading, types: Mapping[str, str]) -> Iterator[Findi
                 yield reading.problem(f'there is nothing called "{root}"', at, hint)
 
 
-def _secret_problems(reading: Reading) -> Iterator[Finding]:
-    if reading.what == "output" and "secrets" in reading.refs.root_positions:
-        at = reading.refs.root_positions["secrets"]
+def _secret_problems(reading: Reading, types: Mapping[str, str]) -> Iterator[Finding]:
+    at = reading.refs.root_positions.get("secrets")
+    if at is None:
+        return
+    if reading.what == "output":
         yield reading.problem("the output is recorded: it may not read secrets", at)
+    elif reading.what == "spec" and types.get(reading.node or "") in WAITS:
+        yield reading.problem("what a node waits for is recorded: it may not read secrets", at)
 
 
 _TAIL: Final = re.compile(r"(?:-[A-Za-z0-9_]+)+")
