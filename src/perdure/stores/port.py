@@ -187,6 +187,11 @@ class NewRun(msgspec.Struct, gc=False):
     metadata: bytes = b"{}"
     status: RunStatus = "running"
 
+    @property
+    def not_before(self) -> int:
+        """When a delayed start is to begin; 0 for one that is not delayed."""
+        return self.ready_at if self.owner is None and self.ready_at != NEVER else 0
+
 
 class Started(msgspec.Struct, frozen=True, gc=False):
     """Per new run: created; exists (another run has this definition and id: `key` is its); mine

@@ -170,7 +170,7 @@ def test_a_restart_frees_what_the_last_process_held(case: Case) -> None:
 
     async def after(store: Store) -> None:
         assert await store.register(worker("w2")) == 1
-        assert await store.claim_runs("w2", ["order"], 5) == [Claim(key(1), "order", HASH, 2)]
+        assert await store.claim_runs("w2", ["order"], 5) == [Claim(key(1), "order", HASH, 2, 1)]
 
     play(case, before)
     play(case, after)
