@@ -136,7 +136,7 @@ class ConsumeSignal(Action, frozen=True, tag="ConsumeSignal"):
 
 
 class CancelTasks(Action, frozen=True, tag="CancelTasks"):
-    """Every active task ends failed (or, draining, canceled), for this reason."""
+    """The named nodes' active tasks end failed (or, draining, canceled), for this reason."""
 
     failure: FailureRecord
     nodes: tuple[str, ...] = ()
@@ -191,7 +191,22 @@ class FinishRun(Action, frozen=True, tag="FinishRun"):
 
 
 AnyAction: TypeAlias = (
-    OpenRun | CreateTask | DispatchTask | CompleteTask | FailTask | RetryTask | Claimed | FinishRun
+    OpenRun
+    | CreateTask
+    | DispatchTask
+    | CompleteTask
+    | FailTask
+    | RetryTask
+    | ResolveWait
+    | BufferSignal
+    | ConsumeSignal
+    | CancelTasks
+    | ReopenRun
+    | SetPaused
+    | Ignored
+    | Refused
+    | Claimed
+    | FinishRun
 )
 
 
@@ -199,6 +214,7 @@ class Transition(msgspec.Struct, omit_defaults=True, gc=False):
     """What one event led to, at one time (µs since the epoch).
 
     `ignored` says why an event changed nothing; such a transition has no actions.
+    `signal_delivered`: a node took the signal at once (False: it is kept).
     """
 
     at: int
@@ -208,6 +224,7 @@ class Transition(msgspec.Struct, omit_defaults=True, gc=False):
 
 
 __all__ = [
-    "Action", "AnyAction", "Claimed", "CompleteTask", "CreateTask", "DispatchTask", "FailTask",
-    "FinishRun", "OpenRun", "RetryTask", "Transition",
+    "Action", "AnyAction", "BufferSignal", "CancelTasks", "Claimed", "CompleteTask",
+    "ConsumeSignal", "CreateTask", "DispatchTask", "FailTask", "FinishRun", "Ignored", "OpenRun",
+    "Refused", "ReopenRun", "ResolveWait", "RetryTask", "SetPaused", "Transition",
 ]  # fmt: skip
