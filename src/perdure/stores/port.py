@@ -38,7 +38,8 @@ PURGE_AFTER = 10 * LEASE
 
 
 class Finish(msgspec.Struct, frozen=True, gc=False):
-    """Rides on a journal row: the run ends, its owner lets it go. `output_ref`: the number of
+    """Rides on a journal row: the run ends, its owner lets it go. Also on a finished run that its
+    short owner claimed: a retry that leads straight to an end. `output_ref`: the number of
     the payload in this row that is the output, when it is over 4 KiB (then `output` is None).
     `failure`: JSON of the FailureRecord."""
 

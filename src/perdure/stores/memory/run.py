@@ -68,7 +68,12 @@ class MemoryRun:
         if row.change is None:
             return running
         owned = self.owner == row.writer and self.epoch == row.epoch
-        return owned and running != isinstance(row.change, Reopen)
+        fits = (
+            not isinstance(row.change, Reopen)
+            if running
+            else isinstance(row.change, Reopen | Finish)
+        )
+        return owned and fits
 
     def append(self, row: JournalRow) -> None:
         """Write a row; what rides on it is for `change`."""
