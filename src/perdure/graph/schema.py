@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from perdure.graph.document import LATER_TYPES, MAX_NODES, ON_FAILURE, TYPES, WAITS
 from perdure.graph.specs import MAX_SIZE, METHODS
-from perdure.graph.waits import MAX_SIGNAL_NAME, NUMBER_TEXT
+from perdure.graph.waits import MAX_SIGNAL_NAME
 
 _TEMPLATE: Final = {"type": "string", "pattern": r"\{\{"}
 _DURATION: Final = {
@@ -35,11 +35,15 @@ _SIGNAL: Final = {
     "anyOf": [{"type": "string", "minLength": 1, "maxLength": MAX_SIGNAL_NAME}, _TEMPLATE],
     "description": "The signal's name.",
 }
+_NUMBER: Final = {
+    "type": "string",
+    "pattern": r"^\s*[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?\s*$",
+}
 _SECONDS: Final = {
     "description": "Seconds, as a number or as text that is one.",
     "anyOf": [
         {"type": "number", "minimum": 0},
-        {"type": "string", "pattern": NUMBER_TEXT},
+        _NUMBER,
         _TEMPLATE,
     ],
 }
@@ -187,11 +191,11 @@ def _task() -> dict[str, Any]:
 
 
 def _wait() -> dict[str, Any]:
-    until = {"anyOf": [{"type": "string", "pattern": r"^\d{4}-\d\d-\d\d[Tt]|\{\{"}]}
+    until = {"type": "string", "pattern": r"^\d{4}-\d\d-\d\d[Tt ].*([Zz]|[-+]\d\d:\d\d)$|\{\{"}
     return {
         **_object(
             {
-                "duration": {"anyOf": [{"$ref": "#/$defs/duration"}, _TEMPLATE]},
+                "duration": {"anyOf": [{"$ref": "#/$defs/duration"}, _NUMBER, _TEMPLATE]},
                 "duration_seconds": {"$ref": "#/$defs/seconds"},
                 "until": {**until, "description": "RFC 3339 with a zone; goes before a duration."},
             },
@@ -205,7 +209,7 @@ def _wait_for_signal() -> dict[str, Any]:
     properties = {
         "signal": _SIGNAL,
         "timeout": {
-            "anyOf": [{"$ref": "#/$defs/duration"}, _TEMPLATE],
+            "anyOf": [{"$ref": "#/$defs/duration"}, _NUMBER, _TEMPLATE],
             "description": "Then the node fails; 0: it waits for ever.",
         },
         "timeout_seconds": {"$ref": "#/$defs/seconds"},

@@ -25,6 +25,7 @@ from perdure.expr import (
 from perdure.expr.template_text import compile_text
 from perdure.graph.document import WAITS, Document
 from perdure.graph.read import pointer
+from perdure.graph.waits import stated
 from perdure.model.graph_rules import Finding, Ranks, did_you_mean
 
 ROOTS: Final = ("input", "config", "tasks", "system", "secrets")
@@ -71,6 +72,8 @@ def compile_all(document: Document, findings: list[Finding]) -> Templates:
     result = Templates()
     for node in document.nodes:
         spec = {} if node.spec is None else node.spec
+        if node.type in WAITS:
+            spec = stated(spec)
         at = pointer(node.at, "spec")
         template = _template(spec, at, node.id, "spec", result.readings, findings)
         if template is not None:
