@@ -14,10 +14,13 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from perdure.cli.nodes import Change, NodeBook, NodeView
+from perdure.cli.nodes import OPEN, Change, NodeBook, NodeView
 from perdure.cli.output import COLOURS, clock, shortened, took
 
-_SIGNS: Final = {"completed": "✓", "failed": "✗", "skipped": "·", "pending": "▸"}
+_SIGNS: Final = {
+    "completed": "✓", "failed": "✗", "skipped": "·", "pending": "▸", "waiting": "◦",
+    "canceled": "✗",
+}  # fmt: skip
 
 
 class Picture:
@@ -35,7 +38,9 @@ class Picture:
         )
 
     def changed(self, change: Change) -> None:
-        """The next drawing shows it."""
+        """The next drawing shows it; what is about no node is a line above."""
+        if not change.node:
+            self.note(change.text)
         self._live.refresh()
 
     def note(self, text: str) -> None:
@@ -67,7 +72,7 @@ class Picture:
         if len(names) <= room:
             return names, 0
         reached = self._book.nodes
-        pending = [n for n in names if n in reached and reached[n].status in ("pending", "failed")]
+        pending = [n for n in names if n in reached and reached[n].status in (*OPEN, "failed")]
         recent = [n for n in reversed(reached) if n not in set(pending)]
         chosen = set((pending + recent)[:room])
         return [n for n in names if n in chosen], len(names) - len(chosen)
@@ -83,8 +88,13 @@ class Picture:
             Text(node),
             Text(status, style=style),
             Text(_elapsed(view)),
-            Text("  ".join(filter(None, (attempt, _remark(view))))),
+            Text("  ".join(filter(None, (attempt, self._remark(view))))),
         )
+
+    def _remark(self, view: NodeView) -> str:
+        if view.status == "waiting":
+            return self._book.waiting(view).removeprefix("waits ")
+        return _remark(view)
 
 
 def _elapsed(view: NodeView) -> str:
