@@ -21,7 +21,6 @@ from perdure.model.errors import StoreError
 from perdure.model.failure import FailureRecord
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
-_LONGEST_BLANK: Final = 64
 
 
 def park(turn: Turn, node: PlannedNode) -> None:
@@ -104,10 +103,7 @@ def oldest(turn: Turn, name: str) -> KeptSignal | None:
 
 def signal_output(payload: Raw | None) -> Raw:
     """The output that a payload makes: none and null are `{}` (G-83)."""
-    if payload is None:
-        return EMPTY
-    # A large payload is not blank: only a short one is copied to look.
-    if len(memoryview(payload)) <= _LONGEST_BLANK and bytes(payload).strip() in (b"", b"null"):
+    if payload is None or (len(memoryview(payload)) == 4 and bytes(payload) == b"null"):
         return EMPTY
     return payload
 

@@ -22,6 +22,7 @@ from perdure.kernel.waits import fail, resolve, signal_output, woke_at
 from perdure.model.errors import InvalidRequest
 from perdure.model.failure import FailureRecord
 
+_BLANKS: Final = frozenset(b" \t\r\n")
 _SURROGATE: Final = re.compile("[\ud800-\udfff]")
 
 
@@ -63,17 +64,17 @@ def on_signal_received(turn: Turn, event: SignalReceived) -> None:
 
     Raises InvalidRequest for a name or payload that cannot be, RunFinished after the end.
     """
-    _check(turn, event.name, event.payload)
+    payload = _checked(turn, event.name, event.payload)
     turn.require_running()
     if any(kept.id == event.id for kept in turn.run.signals):
         turn.ignored = f"signal {event.id} is kept already: this one is a duplicate"
         return
     found = longest_waiting(turn, event.name)
     if found is None:
-        turn.emit_for_run(BufferSignal(event.id, event.name, event.payload or None))
+        turn.emit_for_run(BufferSignal(event.id, event.name, payload))
         return
     node, state = found
-    resolve(turn, node, state, signal_output(event.payload))
+    resolve(turn, node, state, signal_output(payload))
     turn.signal_delivered = True
     propagate(turn, turn.plan.shape.successors.get(node, ()))
 
@@ -91,7 +92,8 @@ def longest_waiting(turn: Turn, name: str) -> tuple[str, NodeState] | None:
     return node, turn.run.nodes[node]
 
 
-def _check(turn: Turn, name: str, payload: Raw | None) -> None:
+def _checked(turn: Turn, name: str, payload: Raw | None) -> Raw | None:
+    """The payload as it is recorded: without blanks around it, None when there is none."""
     if not name:
         raise InvalidRequest("a signal needs a name")
     if len(name) > MAX_SIGNAL_NAME:
@@ -100,8 +102,11 @@ def _check(turn: Turn, name: str, payload: Raw | None) -> None:
         )
     if _SURROGATE.search(name):
         raise InvalidRequest("the signal's name is not valid Unicode")
-    if payload:
-        try:
-            turn.deps.codec.decode(payload)
-        except InvalidRequest as error:
-            raise InvalidRequest(f"the payload of signal {name} is {error}") from error
+    if not payload:
+        return None
+    try:
+        turn.deps.codec.decode(payload)
+    except InvalidRequest as error:
+        raise InvalidRequest(f"the payload of signal {name} is {error}") from error
+    ends = memoryview(payload)
+    return Raw(bytes(payload).strip()) if {ends[0], ends[-1]} & _BLANKS else payload
