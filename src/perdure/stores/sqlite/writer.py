@@ -22,7 +22,7 @@ from time import perf_counter
 from typing import Any, Final, TypeAlias, TypeVar
 
 from perdure.model.errors import StoreError
-from perdure.stores.sqlite.driver import Connection, explain, is_busy, patiently
+from perdure.stores.sqlite.driver import Connection, Error, explain, is_busy, patiently
 
 T = TypeVar("T")
 Work: TypeAlias = Callable[[Connection], T]
@@ -88,6 +88,17 @@ class Writer:
 
         self.submit(work, done, rows)
         return await answer
+
+    def peek(self, work: Work[T]) -> T | None:
+        """What a quick look at the connection gives; None while it is in use or out of order."""
+        if self._closed or not self._gate.acquire(blocking=False):
+            return None
+        try:
+            return work(self._db)
+        except Error:
+            return None
+        finally:
+            self._gate.release()
 
     async def close(self, last: Work[None]) -> None:
         """Finish everything queued, then `last`, then end the thread."""
