@@ -134,7 +134,6 @@ def test_two_timers_due_at_the_same_instant_each_do_their_part(draw: Draw) -> No
     assert finish(h.fire("a")).status == "completed"
 
 
-@pytest.mark.rule("D-13")
 def test_time_never_goes_back_when_a_clock_behind_takes_over(draw: Draw) -> None:
     h = draw([wait("w", duration="1m"), task("z")], chain("w", "z"))
     h.start()
@@ -169,7 +168,6 @@ def test_a_timer_for_a_node_that_left_the_definition_fails_it_by_name() -> None:
     assert "node w is not in version v2" in finish(h.fire("w")).failure.message
 
 
-@pytest.mark.rule("G-36")
 def test_no_timer_outlives_the_last_attempt(draw: Draw) -> None:
     # scenarios 58, 63: nothing is left to fire once the attempts are used up
     h = draw([task("a", retry={"attempts": 2})], [])
