@@ -91,12 +91,17 @@ def command_of(*words: str, store: str) -> str:
     return shlex.join(["perdure", *words, *(() if store == usual else ("--store", store))])
 
 
-def shared(store: str) -> str:
-    """The URL of a store that several processes see; complains about any other."""
+def outlives(store: str) -> bool:
+    """Whether a store of this URL is still there when its process has ended."""
     from perdure.client.urls import sqlite_file, store_of
 
     store_of(store)
-    if sqlite_file(store) is None:
+    return sqlite_file(store) is not None
+
+
+def shared(store: str) -> str:
+    """The URL of a store that several processes see; complains about any other."""
+    if not outlives(store):
         raise usage(f"the store {store} lives and dies with one process: use a sqlite:/// file")
     return store
 

@@ -16,7 +16,7 @@ from perdure.cli.exits import (
 )
 from perdure.cli.inputs import read_config, read_value
 from perdure.cli.leave import leave
-from perdure.cli.options import DurationType, command_of, json_option, store_option
+from perdure.cli.options import DurationType, command_of, json_option, outlives, store_option
 from perdure.cli.output import failure_json, print_json, run_json
 
 if TYPE_CHECKING:
@@ -79,7 +79,7 @@ def run(
         file,
     )
     command = _resume_command(job, apps)
-    if run_id is None:
+    if run_id is None and outlives(store):
         job.parting = f"if this process dies, go on with: {command}"
     book, ending = _shown(job)
     leave(_report(job, ending, book, command, as_json))
@@ -111,7 +111,9 @@ def _shown(job: Job) -> tuple[NodeBook, Ending]:
     from perdure.cli.work import work
 
     name = f"{job.graph.name}/{job.id}"
-    book = NodeBook(lambda signal: command_of("signal", name, signal, store=job.store))
+    book = NodeBook()
+    if outlives(job.store):
+        book = NodeBook(lambda signal: command_of("signal", name, signal, store=job.store))
     with screen_for(book, job.graph) as screen:
         progress = Progress(job.graph.name, job.id, book, screen)
         return book, asyncio.run(work(job, progress))
@@ -134,7 +136,8 @@ def _report(job: Job, ending: Ending, book: NodeBook, command: str, as_json: boo
         return RUN_FAILED
     if ending.why == "timeout":
         click.echo(f"perdure: {name} has not ended within {job.seconds:g} s", err=True)
-    click.echo(f"The run stays as it is. To go on:\n  {command}", err=True)
+    if outlives(job.store):
+        click.echo(f"The run stays as it is. To go on:\n  {command}", err=True)
     if ending.why == "timeout":
         return TIMED_OUT
     return TERMINATED if ending.signal == signal.SIGTERM else INTERRUPTED
@@ -145,6 +148,8 @@ def _failed(name: str, ending: Ending, book: NodeBook, job: Job, command: str) -
 
     assert ending.failure is not None
     lines = failed_run(name, ending.info.status, ending.failure, book)
+    if not outlives(job.store):
+        return lines
     show = command_of("show", name, "--history", store=job.store)
     retry = command_of("retry", name, store=job.store)
     return (
