@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from perdure.stores.sqlite.driver import has_wal_reset_bug
-from tests.cli.commands import chain, perdure, run, start, task, write
+from tests.cli.commands import SLOW, chain, perdure, run, start, task, wait_for_call, write
 
 pytestmark = pytest.mark.usefixtures("folder")
 together = pytest.mark.skipif(
@@ -84,7 +84,7 @@ def test_a_signal_is_sent_from_a_file_and_counts_once_with_a_key() -> None:
         (("pause", "review/none"), 3, "review/none"),
         (("unpause", "review/none"), 3, "review/none"),
         (("retry", "review/none"), 3, "none"),
-        (("retry", "review/ann"), 2, "review/ann"),
+        (("retry", "review/ann"), 2, "has not ended"),
         (("retry", "review/ann", "--from", "ok", "--failed"), 2, "not both"),
         (("watch", "review/none"), 3, "none"),
         (("why", "review/none"), 3, "none"),
@@ -175,6 +175,25 @@ def test_why_of_a_run_that_nobody_works_on_asks_for_a_worker() -> None:
     assert document["waits_for"][-1]["kind"] == "worker"
     assert document["held_by"] is None
     assert "no worker has taken it" in perdure("why", "review/ann").stdout
+
+
+@together
+@pytest.mark.slow
+@pytest.mark.chaos
+def test_why_names_the_worker_that_holds_a_run_and_says_when_it_is_gone() -> None:
+    write("slow.json", SLOW)
+    worker = start("worker", "slow.json", "steps.py", "--name", "w1")
+    perdure("start", "slow.json", *ANN)
+    wait_for_call("wait 1", worker)
+    holder = why("slow/ann")["held_by"]
+    assert (holder["name"], holder["pid"], holder["alive"]) == ("w1", worker.pid, True)
+    said = perdure("why", "slow/ann").stdout
+    assert f"held by worker w1 (process {worker.pid} on " in said
+    assert "wait  attempt 1 is under way for " in said
+    worker.kill()
+    worker.communicate()
+    assert why("slow/ann")["held_by"]["alive"] is False
+    assert ", which is gone: the next one takes it over" in perdure("why", "slow/ann").stdout
 
 
 def test_why_of_an_ended_run_says_that_it_waits_for_nothing() -> None:

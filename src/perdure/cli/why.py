@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from perdure.cli.nodes import NodeBook
     from perdure.cli.waiting import Cause
     from perdure.client.run import RunInfo
-    from perdure.stores.port import RunRow
+    from perdure.stores.port import RunRow, WorkerSeen
 
 
 @click.command()
@@ -37,21 +37,21 @@ def why(name: RunName, store: str, as_json: bool) -> None:
     from perdure.client.run import info_of
     from perdure.model.status import TERMINAL
 
-    row, book, unread = asyncio.run(_load(existing(store), name))
+    row, book, unread, owner = asyncio.run(_load(existing(store), name))
     now = datetime.now(UTC)
     found: Sequence[Cause] = ()
     if row.status not in TERMINAL:
         found = causes(row, book, unread, now, lambda *words: command_of(*words, store=store))
     if as_json:
-        print_json(_json(row, info_of(row), book, unread, found))
+        print_json(_json(row, info_of(row), book, unread, found, owner))
         return
     if row.status in TERMINAL:
         _print_ended(str(name), info_of(row), book, store)
         return
-    _print_running(row, info_of(row), book, found, now)
+    _print_running(row, info_of(row), book, found, owner)
 
 
-async def _load(store: str, name: RunName) -> tuple[RunRow, NodeBook, int]:
+async def _load(store: str, name: RunName) -> tuple[RunRow, NodeBook, int, WorkerSeen | None]:
     from perdure.cli.nodes import NodeBook
     from perdure.client.client import Client
 
@@ -61,7 +61,9 @@ async def _load(store: str, name: RunName) -> tuple[RunRow, NodeBook, int]:
         row = await run._row()
         async for record in run.history():
             book.take(record)
-        return row, book, len((await client._store.load(row.key)).mail)
+        unread = len((await client._store.load(row.key)).mail)
+        workers = {seen.info.id: seen for seen in await client._store.workers()}
+        return row, book, unread, workers.get(row.owner or "")
 
 
 def _print_ended(name: str, info: RunInfo, book: NodeBook, store: str) -> None:
@@ -80,10 +82,11 @@ def _again(name: str, store: str) -> str:
 
 
 def _print_running(
-    row: RunRow, info: RunInfo, book: NodeBook, found: Sequence[Cause], now: datetime
+    row: RunRow, info: RunInfo, book: NodeBook, found: Sequence[Cause], owner: WorkerSeen | None
 ) -> None:
     from perdure.cli.waiting import next_due
 
+    now = datetime.now(UTC)
     length = took((now - info.created).total_seconds())
     click.echo(f"{info.workflow}/{info.id} has run for {length}")
     width = max((len(cause.node) for cause in found), default=0)
@@ -94,7 +97,7 @@ def _print_running(
             click.echo(f"{' ' * len(indent)}  -> {cause.advice}")
     if not found:
         click.echo("it is between two nodes: ask again")
-    click.echo(_holder(row, book))
+    click.echo(_holder(row, book, owner))
     due = next_due(row, book)
     if due is not None and due > now:
         click.echo(f"next due at {moment_near(due)}")
@@ -102,23 +105,32 @@ def _print_running(
         click.echo(f"its worker died {row.crashes} time(s) in a row without a step being recorded")
 
 
-def _holder(row: RunRow, book: NodeBook) -> str:
+def _holder(row: RunRow, book: NodeBook, owner: WorkerSeen | None) -> str:
     if row.owner is not None:
-        return f"held by worker {row.owner}"
+        if owner is None:
+            return "held by a worker that is gone: the next one takes it over"
+        who = f"{owner.info.name} (process {owner.info.pid} on {owner.info.host})"
+        gone = "" if owner.alive else ", which is gone: the next one takes it over"
+        return f"held by worker {who}{gone}"
     if row.stalled is not None or book.having("pending"):
         return "held by no worker"
     return "held by no worker: it only waits"
 
 
 def _json(
-    row: RunRow, info: RunInfo, book: NodeBook, unread: int, found: Sequence[Cause]
+    row: RunRow,
+    info: RunInfo,
+    book: NodeBook,
+    unread: int,
+    found: Sequence[Cause],
+    owner: WorkerSeen | None,
 ) -> dict[str, Any]:
     from perdure.cli.waiting import next_due
 
     due = None if info.finished is not None else next_due(row, book)
     return {
         **run_json(info),
-        "held_by": row.owner,
+        "held_by": _owner_json(row, owner),
         "paused": None if book.paused is None else instant(book.paused),
         "next_due": None if due is None else instant(due),
         "crashes": row.crashes,
@@ -135,3 +147,12 @@ def _json(
             for cause in found
         ],
     }
+
+
+def _owner_json(row: RunRow, owner: WorkerSeen | None) -> dict[str, Any] | None:
+    if row.owner is None:
+        return None
+    known = {} if owner is None else {
+        "name": owner.info.name, "host": owner.info.host, "pid": owner.info.pid,
+    }  # fmt: skip
+    return {"worker": row.owner, **known, "alive": owner is not None and owner.alive}

@@ -273,6 +273,14 @@ class WorkerInfo(msgspec.Struct, frozen=True, gc=False):
     pid: int
 
 
+class WorkerSeen(msgspec.Struct, frozen=True, gc=False):
+    """A registered worker. `alive` False: its process is gone or its lease is over, and whoever
+    sweeps next frees what it holds."""
+
+    info: WorkerInfo
+    alive: bool
+
+
 class StoredDefinition(msgspec.Struct, frozen=True, gc=False):
     """A published definition: `hash` is its identity, `source` what it is rebuilt from."""
 
@@ -399,6 +407,9 @@ class Store(Protocol):
 
     async def unregister(self, worker: str) -> None:
         """The worker leaves; runs it still holds are freed, due now, without counting a crash."""
+
+    async def workers(self) -> Sequence[WorkerSeen]:
+        """The registered workers, for people to look at."""
 
     async def claim_runs(
         self, worker: str, definitions: Sequence[str], limit: int

@@ -39,6 +39,7 @@ from perdure.stores.port import (
     StoredDefinition,
     Verdict,
     WorkerInfo,
+    WorkerSeen,
 )
 from perdure.stores.takeover import crash_reason
 
@@ -55,6 +56,7 @@ class MemoryStore:
         self._definitions: dict[str, StoredDefinition] = {}
         #: Worker -> until when its lease lasts.
         self._leases: dict[str, int] = {}
+        self._infos: dict[str, WorkerInfo] = {}
         self._hints = Hints()
 
     async def open(self) -> None:
@@ -218,9 +220,14 @@ class MemoryStore:
 
     # ------------------------------------------------------------------------------- workers
 
+    async def workers(self) -> Sequence[WorkerSeen]:
+        now = self.now()
+        return [WorkerSeen(self._infos[id], until > now) for id, until in self._leases.items()]
+
     async def register(self, worker: WorkerInfo) -> int:
         if worker.id in self._leases:
             raise StoreError(f"worker {worker.id} is registered already: take a fresh id")
+        self._infos[worker.id] = worker
         self._leases[worker.id] = self.now() + LEASE
         return await self.sweep(worker.id)
 
@@ -232,10 +239,11 @@ class MemoryStore:
 
     async def beat(self, worker: str) -> Beat:
         now = self.now()
-        if not self.extend(worker):
+        if worker not in self._leases:
             return Beat(False, now, now)
+        until = self._leases[worker] = now + LEASE
         held = frozenset(self._places.held(worker))
-        beat = Beat(True, now, self._leases[worker], held, self._mailed(worker))
+        beat = Beat(True, now, until, held, self._mailed(worker))
         await self.sweep(worker)
         return beat
 
@@ -254,6 +262,7 @@ class MemoryStore:
 
     async def unregister(self, worker: str) -> None:
         self._leases.pop(worker, None)
+        self._infos.pop(worker, None)
         now = self.now()
         for key, run in list(self._places.held(worker).items()):
             run.let_go(now, run.stalled)

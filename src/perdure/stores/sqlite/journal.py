@@ -8,7 +8,7 @@ collisions are rare, and the plain way costs a third less.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from perdure.stores.port import NEVER, Finish, JournalRow, Release, Reopen, Stall, Verdict
 from perdure.stores.sqlite.driver import Connection, IntegrityError
@@ -16,6 +16,12 @@ from perdure.stores.sqlite.queries import MOST_ROWS, query, query_for
 from perdure.stores.sqlite.transaction import Transaction
 
 Parameters: TypeAlias = list[Any]
+
+#: What `outcome` gives.
+_OUTCOME: Final = (
+    "status", "ready_at", "stalled", "finished", "output", "output_seq", "output_n", "failure",
+    "purge_at",
+)  # fmt: skip
 
 
 class _Refused(Exception):
@@ -115,8 +121,10 @@ def _append_all(db: Connection, rows: Sequence[JournalRow]) -> None:
 
 def _append_one(db: Connection, row: JournalRow) -> Verdict:
     if isinstance(row.change, Reopen):
-        return _append_reopening(db, row, row.change)
+        return _append_to_finished(db, row)
     if db.execute(query_for("append_if_free", 1), journal_values([row])).rowcount != 1:
+        if isinstance(row.change, Finish):
+            return _append_to_finished(db, row)
         mine = _author(db, row) == (row.writer, row.commit)
         return "mine" if mine else "refused"
     if row.change is not None and not _let_go(db, row):
@@ -130,15 +138,25 @@ def _let_go(db: Connection, row: JournalRow) -> bool:
     return db.execute(query_for("let_go", 1), _let_go_values(row)).rowcount == 1
 
 
-def _append_reopening(db: Connection, row: JournalRow, change: Reopen) -> Verdict:
-    """The only row that a finished run takes."""
+def _append_to_finished(db: Connection, row: JournalRow) -> Verdict:
+    """A retry: the only row that a finished run takes, from the short owner that claimed it."""
     author = _author(db, row)
     if author is not None:
         return "mine" if author == (row.writer, row.commit) else "refused"
-    values = {
-        "key": row.run,
-        "owner": row.writer,
-        "epoch": row.epoch,
+    values = {"key": row.run, "owner": row.writer, "epoch": row.epoch}
+    if isinstance(row.change, Reopen):
+        name, said = "reopen", _reopened(row, row.change)
+    else:
+        name, said = "finish_again", dict(zip(_OUTCOME, outcome(row), strict=True))
+    if db.execute(query(name), values | said).rowcount != 1:
+        return "refused"
+    db.execute(query_for("append_first", 1), journal_values([row]))
+    keep_payloads(db, [row])
+    return "accepted"
+
+
+def _reopened(row: JournalRow, change: Reopen) -> dict[str, Any]:
+    return {
         "version": change.version,
         "hash": change.hash,
         "deadline": change.deadline,
@@ -146,11 +164,6 @@ def _append_reopening(db: Connection, row: JournalRow, change: Reopen) -> Verdic
         "at": row.at,
         "read": row.read,
     }
-    if db.execute(query("reopen"), values).rowcount != 1:
-        return "refused"
-    db.execute(query_for("append_first", 1), journal_values([row]))
-    keep_payloads(db, [row])
-    return "accepted"
 
 
 def _author(db: Connection, row: JournalRow) -> tuple[str, int] | None:

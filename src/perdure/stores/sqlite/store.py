@@ -35,6 +35,7 @@ from perdure.stores.port import (
     StartDone,
     StoredDefinition,
     WorkerInfo,
+    WorkerSeen,
 )
 from perdure.stores.sqlite import claims, mailbox, reads, workers
 from perdure.stores.sqlite.driver import (
@@ -335,6 +336,9 @@ class SqliteStore:
         return await self._read.read(lambda db: reads.describe_run(db, definition, id))
 
     # ----------------------------------------------------------------------------------- workers
+
+    async def workers(self) -> Sequence[WorkerSeen]:
+        return await self._read.read(lambda db: workers.list_workers(db, self._workers, self.now()))
 
     async def register(self, worker: WorkerInfo) -> int:
         write = self._write

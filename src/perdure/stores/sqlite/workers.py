@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Final
 
 from perdure.model.errors import StoreError
-from perdure.stores.port import LEASE, WorkerInfo
+from perdure.stores.port import LEASE, WorkerInfo, WorkerSeen
 from perdure.stores.sqlite.driver import (
     Connection,
     Error,
@@ -67,6 +67,15 @@ def read_held(db: Connection, worker: str) -> frozenset[bytes]:
 def read_mailed(db: Connection, worker: str) -> dict[bytes, int]:
     """Which of them have mail that their last row has not read, up to which number."""
     return dict(db.execute(query("mailed"), (worker,)).fetchall())
+
+
+def list_workers(db: Connection, locks: WorkerLocks, now: int) -> list[WorkerSeen]:
+    """Who is registered, and whether it is alive."""
+    rows = db.execute(query("list_workers")).fetchall()
+    return [
+        WorkerSeen(WorkerInfo(id, name, host, pid), until > now and not locks.is_dead(id))
+        for id, name, host, pid, until in rows
+    ]
 
 
 def bury(db: Connection, locks: WorkerLocks, worker: str, now: int) -> None:

@@ -21,7 +21,7 @@ from queue import SimpleQueue
 from time import perf_counter
 from typing import Any, Final, TypeAlias, TypeVar
 
-from perdure.model.errors import StoreError
+from perdure.model.errors import PerdureError, StoreError
 from perdure.stores.sqlite.driver import Connection, Error, explain, is_busy, patiently
 
 T = TypeVar("T")
@@ -66,7 +66,7 @@ class Writer:
     def submit(self, work: Work[T], done: Done[T], rows: int = 1) -> None:
         """Do a piece of work that touches about `rows` rows. It answers once, on the loop's
         thread: with its result, or with a StoreError after which it left no trace or, if the
-        commit itself failed, an unknown one."""
+        commit itself failed, an unknown one, or with the refusal it raised."""
         if self._closed:
             done(StoreError(f"store {self._path} is closed"))
         elif self._fits_inline(rows) and self._gate.acquire(blocking=False):
@@ -75,7 +75,7 @@ class Writer:
             self._hand_over(work, done, rows)
 
     async def call(self, work: Work[T], rows: int = 1) -> T:
-        """The same for a coroutine. Raises StoreError."""
+        """The same for a coroutine. Raises StoreError, and what the work refuses."""
         answer: asyncio.Future[T] = self._loop.create_future()
 
         def done(result: T | Exception) -> None:
@@ -130,7 +130,7 @@ class Writer:
                 self._gate.release()
                 self._hand_over(work, done, rows)
                 return
-            answer = error if isinstance(error, StoreError) else explain(error, self._path)
+            answer = error if isinstance(error, PerdureError) else explain(error, self._path)
         except BaseException:
             self._undo()
             self._gate.release()
@@ -187,7 +187,7 @@ class Writer:
         try:
             return patiently(lambda: self._attempt(work), self._timeout)
         except Exception as error:
-            return explain(error, self._path)
+            return error if isinstance(error, PerdureError) else explain(error, self._path)
 
     def _attempt(self, work: Work[T]) -> T:
         try:
