@@ -69,6 +69,9 @@ class VirtualClock:
     def now(self) -> int:
         return BEGIN + round(asyncio.get_running_loop().time() * 1_000_000) + self.skew
 
+    def correct(self, by: int) -> None:
+        self.skew += by
+
     def monotonic(self) -> float:
         return asyncio.get_running_loop().time()
 
