@@ -218,6 +218,27 @@ def test_the_picture_shows_every_node_in_the_order_of_the_document() -> None:
     ]
 
 
+def test_beside_the_picture_the_command_that_sends_a_signal_stands_whole() -> None:
+    pytest.importorskip("rich", reason="rich is not installed")
+    from perdure.cli.picture import Picture
+
+    book = NodeBook(lambda name: f"perdure signal {'x' * 90}/1 {name}")
+    picture = Picture(book, {"a": "WAIT_FOR_SIGNAL", "b": "TASK"})
+    noted: list[str] = []
+    picture.note = noted.append  # type: ignore[method-assign]
+    waits = {"do": "CreateTask", "seq": 1, "time": NOW, "node": "a", "status": "waiting"}
+    for record in (
+        {**waits, "awaited_signal": "ok"}, {**waits, "node": "b", "status": "skipped"},
+        {"do": "SetPaused", "seq": 2, "time": NOW, "paused": True},
+    ):  # fmt: skip
+        for change in book.take(record):
+            picture.changed(change)
+    assert noted == [
+        f"a waits for signal ok (perdure signal {'x' * 90}/1 ok)",
+        "paused: nothing new is started",
+    ]
+
+
 @pytest.mark.parametrize("at_terminal", [True, False])
 def test_without_rich_or_a_terminal_there_are_lines(
     at_terminal: bool, monkeypatch: pytest.MonkeyPatch

@@ -63,6 +63,14 @@ def test_a_signal_that_comes_before_the_run_waits_is_kept() -> None:
     assert run("review.json", "--id", "ann").stdout == '{"said": "BOB"}\n'
 
 
+def test_a_signal_that_nothing_waits_for_says_what_is_waited_for() -> None:
+    left_waiting()
+    assert perdure("signal", "review/ann", "aproved").stderr.splitlines() == [
+        "signal aproved is sent to review/ann",
+        "no node has waited for it yet: it is kept; what is waited for: approved",
+    ]
+
+
 def test_a_signal_is_sent_from_a_file_and_counts_once_with_a_key() -> None:
     perdure("start", "review.json", *ANN)
     write("by.json", {"by": "bob"})

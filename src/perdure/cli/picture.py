@@ -38,9 +38,11 @@ class Picture:
         )
 
     def changed(self, change: Change) -> None:
-        """The next drawing shows it; what is about no node is a line above."""
-        if not change.node:
-            self.note(change.text)
+        """The next drawing shows it. What is about no node, and the command that sends a signal,
+        are lines above: they stay whole."""
+        view = self._book.nodes.get(change.node)
+        if not change.node or (view is not None and view.status == "waiting" and view.signal):
+            self.note(f"{change.node} {change.text}".strip())
         self._live.refresh()
 
     def note(self, text: str) -> None:
@@ -88,13 +90,8 @@ class Picture:
             Text(node),
             Text(status, style=style),
             Text(_elapsed(view)),
-            Text("  ".join(filter(None, (attempt, self._remark(view))))),
+            Text("  ".join(filter(None, (attempt, _remark(view))))),
         )
-
-    def _remark(self, view: NodeView) -> str:
-        if view.status == "waiting":
-            return self._book.waiting(view).removeprefix("waits ")
-        return _remark(view)
 
 
 def _elapsed(view: NodeView) -> str:
@@ -106,6 +103,8 @@ def _elapsed(view: NodeView) -> str:
 
 
 def _remark(view: NodeView) -> str:
+    if view.status == "waiting":
+        return view.waits
     if view.branches is not None:
         return f"chose {', '.join(view.branches) or 'nothing'}"
     if view.failure is not None and view.status != "completed":

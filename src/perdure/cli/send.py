@@ -47,8 +47,13 @@ def signal(
     _sent(existing(store), name, send)
     if as_json:
         print_json({"workflow": name.workflow, "id": name.id, "signal": signal_name})
-    else:
-        click.echo(f"signal {signal_name} is sent to {name}", err=True)
+        return
+    click.echo(f"signal {signal_name} is sent to {name}", err=True)
+    awaited = _awaited(store, name)
+    if signal_name not in awaited:
+        others = [other for other, waits in awaited.items() if waits]
+        hint = f"; what is waited for: {', '.join(others)}" if others else ""
+        click.echo(f"no node has waited for it yet: it is kept{hint}", err=True)
 
 
 @click.command()
@@ -94,6 +99,23 @@ def _sent(store: str, name: RunName, send: Callable[[Run[Any]], Awaitable[object
             return await run.describe()
 
     return asyncio.run(main())
+
+
+def _awaited(store: str, name: RunName) -> dict[str, bool]:
+    """The signals that nodes of the run wait for (True) or waited for."""
+    import asyncio
+
+    from perdure.cli.nodes import NodeBook
+    from perdure.cli.show import load_run
+
+    book = NodeBook()
+    for record in asyncio.run(load_run(store, name))[1]:
+        book.take(record)
+    awaited: dict[str, bool] = {}
+    for view in book.nodes.values():
+        if view.signal:
+            awaited[view.signal] = awaited.get(view.signal, False) or view.status == "waiting"
+    return awaited
 
 
 def _tell(name: RunName, info: RunInfo, what: str, as_json: bool) -> None:
