@@ -169,7 +169,9 @@ class Restless:
                 node = self.pick(st.sampled_from(timers))
                 state = self.h.nodes[node]
                 self.h.now = max(self.h.now, state.wake_at or 0)
-                assert self.apply(TimerFired(state.task, node, state.wake_at or 0)).actions  # type: ignore[union-attr]
+                fired = self.apply(TimerFired(state.task, node, state.wake_at or 0))
+                assert fired is not None
+                assert fired.actions
             else:
                 return
         raise AssertionError("the run does not come to rest")

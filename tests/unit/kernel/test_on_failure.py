@@ -16,6 +16,7 @@ from tests.unit.kernel.harness import (
     finish,
     kinds,
     of,
+    plan_of,
     text,
 )
 
@@ -102,6 +103,17 @@ def test_drain_lets_an_attempt_whose_time_has_come_finish(draw: Draw) -> None:
     assert h.status("back") == "pending"
 
 
+@pytest.mark.rule("D-17")
+def test_drain_lets_an_attempt_finish_that_was_repeated_at_once(draw: Draw) -> None:
+    h = draw([fork("f"), task("bad"), task("b", retry={"attempts": 2, "initial": 0})],
+             [edge("f", "bad"), edge("f", "b")], on_failure="drain")  # fmt: skip
+    h.start()
+    h.fail("b")
+    assert kinds(h.fail("bad")) == ["FailTask"]
+    h.complete("b")
+    assert h.status("b") == "completed"
+
+
 @pytest.mark.rule("D-17", "G-86", "G-95")
 def test_what_was_drained_answers_to_nothing_any_more(draw: Draw) -> None:
     h = branches(draw, "drain")
@@ -129,6 +141,18 @@ def test_nothing_begins_after_a_failure_within_the_same_event(draw: Draw, on_fai
     if on_failure == "drain":
         step = h.complete("x")
     assert "bad" in finish(step).failure.message
+
+
+@pytest.mark.rule("D-17", "D-8")
+def test_of_several_nodes_retried_none_begins_after_one_that_fails_at_once(draw: Draw) -> None:
+    h = draw([fork("f"), task("a", "{{input.x}}"), task("b")], [edge("f", "a"), edge("f", "b")],
+             on_failure="drain")  # fmt: skip
+    h.start({"x": 1})
+    h.fail("a")
+    h.fail("b")
+    step = h.retry(input={})
+    assert (created(step, "failed"), dispatched(step)) == (["a"], [])
+    assert "a: the input of node a" in finish(step).failure.message
 
 
 @pytest.mark.rule("D-17", "G-87")
@@ -181,6 +205,26 @@ def test_old_failures_do_not_stop_a_run_that_was_retried_elsewhere(
     assert kinds(h.fail("b")) == ["RetryTask"]
     assert dispatched(h.complete("b")) == ["c"]
     assert finish(h.complete("c")).failure.message == "workflow has 1 failed task(s): a: old"
+
+
+@pytest.mark.rule("D-17", "D-8")
+def test_the_failure_named_to_the_rest_is_of_this_time(draw: Draw) -> None:
+    h = draw([fork("f"), task("a"), task("b"), task("c")],
+             [edge("f", n) for n in ("a", "b", "c")], on_failure="drain")  # fmt: skip
+    h.start()
+    h.fail("a", "old")
+    h.complete("b")
+    h.complete("c")
+    newer = plan_of(
+        [fork("f"), task("a"), task("b"), task("c"), wait("w", duration="1h")],
+        [edge("f", n) for n in ("a", "b", "c", "w")],
+        on_failure="drain", version="v2",
+    )  # fmt: skip
+    h.retry("b", plan=newer)
+    (order,) = of(h.fail("b", "new"), CancelTasks)
+    assert (order.nodes, order.failure.message) == (
+        ("w",), "canceled because node b failed: new",
+    )  # fmt: skip
 
 
 @pytest.mark.rule("D-6", "D-17")

@@ -356,19 +356,32 @@ def test_a_retry_that_a_store_fails_leaves_the_run_as_it_was() -> None:
 
 
 @pytest.mark.rule("D-10", "G-91")
-def test_a_retry_given_up_forgets_no_output_that_is_in_memory(draw: Draw) -> None:
-    h = draw(
-        [task("a"), sw("s"), task("b", "{{tasks.a.output}}"), task("c", "{{tasks.s.output}}")],
-        [*chain("a", "s"), cond("s", "b", "input.ok"), edge("s", "c")],
+def test_a_retry_given_up_forgets_no_output_that_is_in_memory() -> None:
+    plan = plan_of(
+        [sw("s"), task("b"), task("c", "{{tasks.b.output}}"), task("d", "{{tasks.b.output}}")],
+        [cond("s", "b", "input.ok"), *chain("b", "c", "d")],
     )
+    h = Harness(plan, live=True)
     h.start({"ok": True})
-    h.complete("a", 5)
-    h.complete("b")
-    h.complete("c")
+    for node in ("b", "c", "d"):
+        h.complete(node, 5)
     with pytest.raises(InvalidRequest, match="condition"):
         h.retry("s", input={})
-    step = h.retry("b")
-    assert input_of(step, "b")["input"] == 5
+    assert input_of(h.retry("c"), "c")["input"] == 5
+    assert h.loads == []
+
+
+@pytest.mark.rule("G-91", "D-14")
+def test_a_node_that_is_skipped_this_time_has_no_output_left_from_before(draw: Draw) -> None:
+    h = draw(
+        [sw("s"), task("x"), task("y"), task("z", "{{has(tasks.x.output)}}")],
+        [cond("s", "x", "input.x"), otherwise("s", "y"), edge("x", "z"), edge("y", "z")],
+    )
+    h.start({"x": True})
+    assert input_of(h.complete("x", 1), "z")["input"] is True
+    h.fail("z")
+    h.retry("s", input={"x": False})
+    assert input_of(h.complete("y"), "z")["input"] is False
 
 
 @pytest.mark.rule("G-91", "G-81")

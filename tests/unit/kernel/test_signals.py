@@ -8,7 +8,7 @@ from msgspec import Raw
 
 from perdure.kernel.actions import BufferSignal, ConsumeSignal, CreateTask, ResolveWait
 from perdure.kernel.events import NodeCompleted, SignalReceived
-from perdure.kernel.protocol import Load
+from perdure.kernel.protocol import Deps, Load
 from perdure.model.errors import InvalidRequest, RunFinished, StoreError
 from tests.unit.kernel.conftest import Draw
 from tests.unit.kernel.drawing import chain, edge, fork, join, task, wait, wait_for
@@ -144,6 +144,16 @@ def test_the_node_that_has_waited_longest_takes_it_and_no_other(draw: Draw) -> N
     second = h.signal("go", 2)
     assert [r.node for r in of(second, ResolveWait)] == ["a"]
     assert finish(second).status == "completed"
+
+
+@pytest.mark.rule("G-82", "G-103")
+def test_age_is_the_order_of_task_ids_whoever_gave_them() -> None:
+    ids = iter(["t1", "t9", "t5"])
+    h = Harness(plan_of([fork("f"), wait_for("a", "go"), wait_for("b", "go")],
+                        [edge("f", "a"), edge("f", "b")]))  # fmt: skip
+    h.deps = Deps(h.deps.now, lambda: next(ids), h.deps.roll, h.deps.codec)
+    h.start()
+    assert [r.node for r in of(h.signal("go"), ResolveWait)] == ["b"]
 
 
 @pytest.mark.rule("G-82")
