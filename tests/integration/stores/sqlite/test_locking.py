@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
+from perdure.conformance.rows import commit, definition, key, new, row, start, worker
 from perdure.model.errors import StoreError, Unsupported
 from perdure.stores.sqlite import SqliteStore
 from perdure.stores.sqlite import store as module
 from perdure.stores.sqlite.driver import sqlite3
 from perdure.stores.sqlite.locks import FileLock, WorkerLocks
-from tests.conformance.store.kit import commit, definition, key, new, row, start, worker
 
 
 def other(path: Path) -> sqlite3.Connection:

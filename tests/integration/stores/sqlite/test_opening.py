@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pytest
 
+from perdure.conformance.rows import commit, key, new, row, start
 from perdure.model.errors import InvalidOptions, StoreError
 from perdure.stores.sqlite import SqliteStore
 from perdure.stores.sqlite import store as module
 from perdure.stores.sqlite.driver import sqlite3
-from tests.conformance.store.kit import commit, key, new, row, start
 
 NOBODY = 65534
 
