@@ -61,8 +61,7 @@ class Parking:
             if seq != live.seq:
                 since = now
             self._resting[key] = (live.seq, since)
-            due = live.timers.next_due()
-            if now - since >= after and (due is None or due > soon):
+            if now - since >= after and (_next_time(live) or 0) > soon:
                 chosen.append((since, live))
         chosen.sort(key=lambda one: one[0])
         return [live for _, live in chosen]
@@ -74,17 +73,17 @@ class Parking:
     async def _let_go(self, chosen: list[LiveRun]) -> None:
         try:
             for start in range(0, len(chosen), BATCH):
-                await self._park([live for live in chosen[start : start + BATCH] if live.at_rest])
+                await self._park(chosen[start : start + BATCH])
         finally:
             self._busy = False
 
     async def _park(self, batch: list[LiveRun]) -> None:
         shell = self._shell
-        parks = []
+        times = [(live, _next_time(live)) for live in batch if live.at_rest]
+        batch = [live for live, due in times if due is not None]
+        parks = [Park(run.key, run.epoch, run.read, due) for run, due in times if due is not None]
         for live in batch:
             live.parking = True
-            due = live.timers.next_due()
-            parks.append(Park(live.key, live.epoch, live.read, NEVER if due is None else due))
         try:
             answers: Iterable[bool | None] = await shell.store.park(shell.worker, parks)
         except StoreError as error:
@@ -107,3 +106,19 @@ class Parking:
         self._shell.drop(live)
         if came:  # it came after the store had let the run go, and made it due
             self._shell.claims.look()
+
+
+def _next_time(live: LiveRun) -> int | None:
+    """When a run at rest is due next by itself, NEVER if it only waits to be told something. None
+    where an attempt should be under way and is not: such a run must not be let go."""
+    due = NEVER if live.run.deadline is None else live.run.deadline
+    for node, state in live.run.nodes.items():
+        if state.status == "waiting":
+            due = min(due, NEVER if state.wake_at is None else state.wake_at)
+        elif state.status == "pending":
+            begins = live.timers.due(node)
+            if begins is not None:
+                due = min(due, begins)
+            elif not live.work.held:
+                return None
+    return due

@@ -52,9 +52,10 @@ class Timers:
         handle = asyncio.get_running_loop().call_later(seconds, fire)
         self._momentary.add(handle)
 
-    def next_due(self) -> int | None:
-        """When the next of the run's timers is due."""
-        return min((due for due, _ in self._armed.values()), default=None)
+    def due(self, name: str) -> int | None:
+        """When the timer of this name is due; None when there is none."""
+        armed = self._armed.get(name)
+        return None if armed is None else armed[0]
 
     @property
     def momentary(self) -> bool:
