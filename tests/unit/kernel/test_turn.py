@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from perdure.kernel.actions import CancelTasks, CreateTask, ReopenRun
-from perdure.kernel.run import NodeState
-from perdure.kernel.turn import Turn
+from perdure.kernel.protocol import Load, Loaded
+from perdure.kernel.run import KeptSignal, NodeState
+from perdure.kernel.turn import NeedLoad, Turn
 from perdure.model.failure import FailureRecord
 from tests.unit.kernel.drawing import edge, fork, task, wait
 from tests.unit.kernel.harness import Harness, plan_of, shown, text
@@ -51,11 +52,25 @@ def test_a_run_that_was_reopened_is_as_it_was_also_in_its_order() -> None:
     turn.begin(turn.run.at + 1)
     turn.emit_reopen(ReopenRun("2", "h2", ("a", "b"), input=text(1)))
     assert (list(turn.run.nodes), turn.outputs, turn.views) == (["f", "c"], {}, {})
+    assert turn.scope(())["input"] == 1
     turn.emit(CreateTask("t009", "a", "completed", output=text(6)))
     turn.remember("a", text(6))
     turn.roll_back()
     assert (shown(turn.run), turn.outputs, turn.views) == (before, outputs, views)
     assert turn.scope(("a",))["input"] is None
+
+
+@pytest.mark.rule("D-34")
+def test_a_payload_that_was_loaded_stays_in_memory_for_one_decision_only() -> None:
+    turn = a_turn()
+    turn.begin(turn.run.at)
+    turn.loaded(Load(signals=("m1",)), Loaded(signals={"m1": text(1)}))
+    turn.roll_back()
+    turn.begin(turn.run.at)
+    assert turn.payload(KeptSignal("m1", "go")) == text(1)
+    turn.keep()
+    with pytest.raises(NeedLoad):
+        turn.payload(KeptSignal("m1", "go"))
 
 
 def test_a_decision_that_stands_cannot_be_rolled_back_by_a_later_one() -> None:
