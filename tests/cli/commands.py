@@ -110,15 +110,28 @@ def run(file: str, *words: str, code: int = 0) -> Result:
     return perdure("run", file, "--app", "steps.py", *words, code=code)
 
 
+#: The processes of the test that runs now.
+STARTED: list[subprocess.Popen[str]] = []
+
+
 def start(*words: str) -> subprocess.Popen[str]:
-    """The command in a process of its own."""
-    return subprocess.Popen(
+    """The command in a process of its own, which does not outlive its test."""
+    process = subprocess.Popen(
         [sys.executable, "-m", "perdure", *words],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
     )
+    STARTED.append(process)
+    return process
+
+
+def end_processes() -> None:
+    """Kill what is still there of the processes of a test."""
+    while STARTED:
+        with STARTED.pop() as process:
+            process.kill()
 
 
 def wait_for_call(call: str, process: subprocess.Popen[str], seconds: float = 60) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.commands import GREETING, STEPS, write
+from tests.cli.commands import GREETING, STEPS, end_processes, write
 
 
 @pytest.fixture
@@ -21,6 +21,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     (tmp_path / "steps.py").write_text(STEPS, encoding="utf-8")
     path, modules = list(sys.path), set(sys.modules)
     yield tmp_path
+    end_processes()
     sys.path[:] = path
     for name in set(sys.modules) - modules:
         file = getattr(sys.modules[name], "__file__", None) or ""

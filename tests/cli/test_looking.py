@@ -175,8 +175,8 @@ def test_json_of_a_run_has_nodes_and_history_with_attempts_from_one() -> None:
     document = json.loads(perdure("show", "greeting/ann", "--history", "--json").stdout)
     greet = document["nodes"][0]
     assert sorted(greet) == [
-        "attempt", "branches", "ended", "failure", "node", "output", "restarts", "started",
-        "status",
+        "attempt", "branches", "ended", "failure", "node", "output", "restarts", "signal",
+        "started", "status", "until",
     ]  # fmt: skip
     assert (greet["node"], greet["attempt"], greet["output"]) == ("greet", 1, "hello, Ann")
     assert document["history"][0]["do"] == "OpenRun"

@@ -77,6 +77,95 @@ def test_what_was_under_way_when_a_process_died_is_counted_and_begins_anew() -> 
     assert (book.nodes["b"].lost, book.nodes["b"].seconds) == (0, 1)
 
 
+def since_epoch(seconds: float) -> int:
+    return int(at(seconds).timestamp() * 1_000_000)
+
+
+def waiting(**rest: Any) -> dict[str, Any]:
+    return record("CreateTask", 0, status="waiting", **rest)
+
+
+def test_a_wait_says_for_what_until_when_and_what_came() -> None:
+    wait = waiting(awaited_signal="approved", wake_at=since_epoch(60))
+    book, told = folded(wait, record("ResolveWait", 5, status="completed", output={"by": "ann"}))
+    when = at(60).astimezone().strftime("%Y-%m-%d %H:%M:%S")
+    assert told == [
+        f"waits for signal approved until {when}", "got signal approved (after 5.00 s)",
+    ]  # fmt: skip
+    view = book.nodes["a"]
+    assert (view.status, view.output, view.attempt, view.seconds) == (
+        "completed", {"by": "ann"}, 0, 5,
+    )  # fmt: skip
+
+
+def test_a_wait_for_a_signal_tells_the_command_that_sends_it() -> None:
+    book = NodeBook(lambda name: f"perdure signal order/1 {name}")
+    (change,) = book.take(waiting(awaited_signal="approved"))
+    assert change.text == "waits for signal approved (perdure signal order/1 approved)"
+
+
+def test_a_wait_for_a_time_ends_completed_and_one_that_nobody_answered_failed() -> None:
+    timed_out = {"kind": "workflow.timeout", "message": "timed out waiting for signal approved"}
+    _, told = folded(
+        waiting(wake_at=since_epoch(0)),
+        record("ResolveWait", 7200, status="completed", output={"woke_at": "x"}),
+        record("CreateTask", 0, "b", status="waiting", awaited_signal="approved"),
+        record("ResolveWait", 9, "b", status="failed", failure=timed_out),
+    )
+    assert told[1] == "completed (after 2 h 00 m)"
+    assert told[3] == "failed: workflow.timeout: timed out waiting for signal approved"
+
+
+def test_a_time_that_no_calendar_has_is_the_last_one_of_all() -> None:
+    book, told = folded(waiting(wake_at=2**63 - 1))
+    assert told == ["waits until 9999-12-31 23:59:59"]
+    assert book.nodes["a"].wake_at is not None
+
+
+def test_a_signal_that_comes_early_is_kept_until_a_node_takes_it() -> None:
+    kept = {"do": "BufferSignal", "time": at(1), "seq": 1, "signal": "m1", "name": "approved"}
+    book, told = folded(kept)
+    assert told == ["signal approved came; it is kept until a node waits"]
+    assert book.kept == {"m1": ("approved", at(1))}
+    book.take(record("ConsumeSignal", 2, signal="m1"))
+    assert book.kept == {}
+
+
+@pytest.mark.parametrize("status", ["failed", "canceled"])
+def test_nodes_that_a_cancel_ends_say_so(status: str) -> None:
+    failure = {"kind": "workflow.canceled", "message": "not wanted"}
+    cancel = {"do": "CancelTasks", "time": at(9), "seq": 2, "nodes": ["a", "b"], "status": status}
+    book, told = folded(
+        CREATED, STARTED, record("CreateTask", 0, "b", status="waiting"),
+        {**cancel, "failure": failure},
+    )  # fmt: skip
+    assert told[-2:] == [f"{status}: workflow.canceled: not wanted"] * 2
+    assert {view.status for view in book.nodes.values()} == {status}
+    assert book.having("pending", "waiting") == []
+
+
+def test_a_retried_run_forgets_what_it_does_again() -> None:
+    failed = record("FailTask", 1, attempt=1, failure=LUCKLESS)
+    reopened = {"do": "ReopenRun", "time": at(2), "seq": 3, "reset": ("a",), "deadline": None}
+    book, told = folded(CREATED, STARTED, failed, reopened)
+    assert (book.nodes, told[-1]) == ({}, "goes on by a retry; begins again: a")
+
+
+def test_a_pause_and_a_refused_message_are_about_the_run() -> None:
+    book = NodeBook()
+    (paused,) = book.take({"do": "SetPaused", "time": at(3), "seq": 1, "paused": True})
+    assert (paused.node, paused.text, book.paused) == ("", "paused: nothing new is started", at(3))
+    (unpaused,) = book.take({"do": "SetPaused", "time": at(4), "seq": 2})
+    assert (unpaused.text, book.paused) == ("unpaused", None)
+    (refused,) = book.take({"do": "Refused", "time": at(5), "seq": 3, "error": "no such node"})
+    assert refused.text == "a message was refused: no such node"
+
+
+def test_records_of_nodes_that_were_never_seen_are_taken_all_the_same() -> None:
+    book, told = folded(record("DispatchTask", 0, "late", attempt=2))
+    assert (book.nodes["late"].attempt, told) == (2, ["started (attempt 2)"])
+
+
 def test_records_of_the_run_itself_change_no_node() -> None:
     book, told = folded(record("OpenRun", 0), record("FinishRun", 1, status="completed"))
     assert (book.nodes, told) == ({}, [])
@@ -98,7 +187,7 @@ def test_a_reason_names_its_kind_once(kind: str, message: str, text: str) -> Non
 @pytest.mark.parametrize(
     ("seconds", "text"),
     [(0.314, "0.31 s"), (-1, "0.00 s"), (9.99, "9.99 s"), (12.4, "12 s"), (185, "3 m 05 s"),
-     (7620, "2 h 07 m")],
+     (7620, "2 h 07 m"), (86_400 * 9 + 3600 * 4, "9 d 04 h")],
 )  # fmt: skip
 def test_lengths_of_time_are_short_to_read(seconds: float, text: str) -> None:
     assert took(seconds) == text

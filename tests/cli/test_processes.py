@@ -146,16 +146,19 @@ def test_a_corrupt_database_is_a_clear_error_and_left_alone(text: bytes) -> None
 
 def test_a_database_of_a_newer_perdure_is_a_clear_error_and_left_alone() -> None:
     perdure("start", "greeting.json", "--input", '{"name": "Ann"}', "--id", "ann")
-    set_schema("999")
+    current = set_schema("999")
     for words in (("run", "greeting.json", "--app", "steps.py"), ("list",)):
         assert "upgrade perdure" in perdure(*words, code=5).stderr
-    set_schema("1")
+    set_schema(current)
     assert "greeting/ann" in perdure("list").stdout
 
 
-def set_schema(version: str) -> None:
+def set_schema(version: str) -> str:
+    """Write another version into the database; the one that was there."""
     with closing(sqlite3.connect("perdure.db", isolation_level=None)) as db:
+        (before,) = db.execute("SELECT value FROM meta WHERE key = 'schema'").fetchone()
         db.execute("UPDATE meta SET value = ? WHERE key = 'schema'", [version])
+        return str(before)
 
 
 def test_a_folder_that_is_not_there_is_named() -> None:

@@ -16,9 +16,15 @@ from perdure.cli.logs import brief, log_to
 from perdure.cli.nodes import Change, NodeBook, NodeView
 from perdure.cli.output import has_rich
 from perdure.cli.progress import Progress
-from perdure.cli.run import screen_for
+from perdure.cli.screens import screen_for
 from perdure.graph.definition import Graph
-from perdure.kernel.actions import CompleteTask, CreateTask, DispatchTask, Transition
+from perdure.kernel.actions import (
+    CompleteTask,
+    CreateTask,
+    DispatchTask,
+    ResolveWait,
+    Transition,
+)
 from perdure.kernel.run import NodeState, Run
 from tests.cli.commands import GREETING
 
@@ -106,8 +112,8 @@ def test_what_is_dispatched_while_stopping_is_not_told_as_started() -> None:
 def test_a_run_of_another_process_is_followed_from_record_to_record() -> None:
     shown, heard = progress()
     records = [
-        {"do": "CreateTask", "time": NOW, "node": "a", "status": "skipped"},
-        {"do": "CreateTask", "time": NOW, "node": "b", "status": "skipped"},
+        {"do": "CreateTask", "seq": 1, "time": NOW, "node": "a", "status": "skipped"},
+        {"do": "CreateTask", "seq": 2, "time": NOW, "node": "b", "status": "skipped"},
     ]
     shown.follow(records[:1])
     shown.follow(records[:1])
@@ -115,17 +121,65 @@ def test_a_run_of_another_process_is_followed_from_record_to_record() -> None:
     assert heard.changes == ["a skipped", "b skipped"]
 
 
+def test_a_run_that_waited_in_nobodys_memory_comes_back_without_a_word() -> None:
+    shown, heard = progress()
+    waits = CreateTask("t", "a", "waiting", awaited_signal="approved")
+    shown.entered(live(epoch=0), Run())
+    shown.recorded(live(seq=6), Transition(0, [waits]))
+    told = list(heard.notes)
+    shown.entered(live(epoch=2, seq=6), Run(nodes={"a": NodeState("t", "waiting")}))
+    shown.recorded(live(epoch=2, seq=7), Transition(9, [ResolveWait("t", "a", "completed")]))
+    assert heard.notes == told
+    assert heard.changes == ["a waits for signal approved", "a got signal approved (after 0.00 s)"]
+
+
+def test_what_others_did_meanwhile_is_known_when_a_run_comes_back() -> None:
+    shown, _ = progress()
+    shown.recorded(live(seq=6), Transition(0, [CreateTask("t", "a", "waiting")]))
+    nodes = {"a": NodeState("t", "completed"), "b": NodeState("u", "pending", 1)}
+    shown.here = True
+    shown.entered(live(epoch=3, seq=9), Run(nodes=nodes))
+    found = {view.node: (view.status, view.attempt) for view in shown.book.nodes.values()}
+    assert found == {"a": ("completed", 1), "b": ("pending", 2)}
+
+
+def test_a_run_that_goes_on_says_what_it_waits_for() -> None:
+    shown, heard = progress()
+    nodes = {
+        "fetch": NodeState("t1", "completed"),
+        "review": NodeState("t2", "waiting", awaited_signal="approved"),
+    }
+    shown.entered(live(), Run(nodes=nodes))
+    assert heard.notes == ["order/o-1 goes on from review: 1 node is recorded, and not done again"]
+    assert heard.changes == ["review waits for signal approved"]
+
+
+def test_a_run_of_others_that_is_joined_says_how_it_stands_and_is_followed_from_there() -> None:
+    shown, heard = progress()
+    waits = {"do": "CreateTask", "seq": 1, "time": NOW, "node": "a", "status": "waiting"}
+    skipped = {"do": "CreateTask", "seq": 2, "time": NOW, "node": "b", "status": "skipped"}
+    shown.joined([{**waits, "awaited_signal": "approved"}])
+    assert heard.notes == ["order/o-1 begins at a: nothing was recorded before"]
+    shown.follow([waits, skipped])
+    assert heard.changes == ["a waits for signal approved", "b skipped"]
+
+
 def test_a_run_that_had_ended_before_is_known_but_not_told_again() -> None:
     shown, heard = progress()
-    shown.complete([{"do": "CreateTask", "time": NOW, "node": "a", "status": "skipped"}])
+    shown.complete([{"do": "CreateTask", "seq": 1, "time": NOW, "node": "a", "status": "skipped"}])
     assert heard.changes == []
     assert list(shown.book.nodes) == ["a"]
 
 
 def test_a_run_that_ended_before_the_first_look_is_told_all_the_same() -> None:
     shown, heard = progress()
-    shown.awaited = True
-    shown.complete([{"do": "CreateTask", "time": NOW, "node": "a", "status": "skipped"}])
+    shown.joined([{"do": "OpenRun", "time": NOW, "seq": 1}])
+    shown.complete(
+        [
+            {"do": "OpenRun", "time": NOW, "seq": 1},
+            {"do": "CreateTask", "time": NOW, "seq": 2, "node": "a", "status": "skipped"},
+        ]
+    )
     assert heard.changes == ["a skipped"]
 
 
@@ -189,6 +243,7 @@ def test_the_picture_shows_every_node_in_the_order_of_the_document() -> None:
         "route": NodeView("route", "completed", 0, None, NOW, branches=["ship"]),
         "review": NodeView("review", "skipped", 0, None, NOW),
         "ship": NodeView("ship", "failed", 2, NOW, NOW, failure={"message": "no truck"}),
+        "call": NodeView("call", "waiting", 0, NOW, NOW, signal="called"),
     }
     lines = drawn(book, dict.fromkeys([*book.nodes, "notify"], "TASK"))
     assert [line.split() for line in lines] == [
@@ -196,7 +251,29 @@ def test_the_picture_shows_every_node_in_the_order_of_the_document() -> None:
         ["✓", "route", "completed", "chose", "ship"],
         ["·", "review", "skipped"],
         ["✗", "ship", "failed", "0.00", "s", "attempt", "2", "no", "truck"],
+        ["◦", "call", "waiting", "0.00", "s", "for", "signal", "called"],
         ["notify"],
+    ]
+
+
+def test_beside_the_picture_the_command_that_sends_a_signal_stands_whole() -> None:
+    pytest.importorskip("rich", reason="rich is not installed")
+    from perdure.cli.picture import Picture
+
+    book = NodeBook(lambda name: f"perdure signal {'x' * 90}/1 {name}")
+    picture = Picture(book, {"a": "WAIT_FOR_SIGNAL", "b": "TASK"})
+    noted: list[str] = []
+    picture.note = noted.append  # type: ignore[method-assign]
+    waits = {"do": "CreateTask", "seq": 1, "time": NOW, "node": "a", "status": "waiting"}
+    for record in (
+        {**waits, "awaited_signal": "ok"}, {**waits, "node": "b", "status": "skipped"},
+        {"do": "SetPaused", "seq": 2, "time": NOW, "paused": True},
+    ):  # fmt: skip
+        for change in book.take(record):
+            picture.changed(change)
+    assert noted == [
+        f"a waits for signal ok (perdure signal {'x' * 90}/1 ok)",
+        "paused: nothing new is started",
     ]
 
 

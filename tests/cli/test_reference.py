@@ -13,7 +13,19 @@ from perdure.cli.main import main
 from tests.tidy.tree import ROOT
 
 PAGE = (ROOT / "docs" / "reference" / "cli.md").read_text(encoding="utf-8")
-SECTIONS = dict(re.findall(r"(?ms)^## `perdure (\w+)[^\n]*\n(.*?)(?=^## |\Z)", PAGE))
+HEADS = re.compile(r"(?ms)^###? `perdure ([a-z]+(?: [a-z]+)?)[^\n]*\n(.*?)(?=^###? |\Z)")
+SECTIONS = dict(HEADS.findall(PAGE))
+
+
+def commands(group: click.Group, before: str = "") -> Iterator[tuple[str, click.Command]]:
+    """Every command by the words that call it."""
+    for name, command in group.commands.items():
+        yield before + name, command
+        if isinstance(command, click.Group):
+            yield from commands(command, f"{before}{name} ")
+
+
+COMMANDS = dict(commands(main))
 
 
 def options(command: click.Command) -> Iterator[str]:
@@ -22,14 +34,14 @@ def options(command: click.Command) -> Iterator[str]:
             yield from parameter.opts
 
 
-@pytest.mark.parametrize("name", sorted(main.commands))
+@pytest.mark.parametrize("name", sorted(COMMANDS))
 def test_every_command_has_a_section_that_names_its_options_and_no_others(name: str) -> None:
     written = set(re.findall(r"`(--?[a-z-]+)", SECTIONS[name]))
-    assert written - {"-"} == set(options(main.commands[name]))
+    assert written - {"-"} == set(options(COMMANDS[name]))
 
 
 def test_every_section_is_about_a_command() -> None:
-    assert sorted(SECTIONS) == sorted(main.commands)
+    assert sorted(SECTIONS) == sorted(COMMANDS)
 
 
 def test_every_exit_code_is_explained() -> None:

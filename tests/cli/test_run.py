@@ -105,11 +105,12 @@ def test_a_failed_run_ends_with_1_and_says_node_attempt_and_what_to_do() -> None
     write("bad.json", BAD)
     result = run("bad.json", "--id", "b", code=1)
     assert result.stdout == ""
+    again = "perdure run bad.json --id b --app steps.py"
     assert result.stderr.splitlines()[-4:] == [
         "perdure: bad/b failed",
         "  node refuse, attempt 2: unlucky: no luck today",
         "What happened, step by step: perdure show bad/b --history",
-        "When the cause is mended, run it again under another --id.",
+        f"When the cause is mended, what failed is done again: perdure retry bad/b && {again}",
     ]
     assert "attempt 1 failed: unlucky: no luck today; attempt 2 in " in result.stderr
 

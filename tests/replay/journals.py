@@ -17,14 +17,22 @@ from msgspec import Raw
 from perdure.codec.journal import encode_row
 from perdure.kernel.actions import (
     AnyAction,
+    BufferSignal,
+    CancelTasks,
     Claimed,
     CompleteTask,
+    ConsumeSignal,
     CreateTask,
     DispatchTask,
     FailTask,
     FinishRun,
+    Ignored,
     OpenRun,
+    Refused,
+    ReopenRun,
+    ResolveWait,
     RetryTask,
+    SetPaused,
     Transition,
 )
 from perdure.model.failure import FailureRecord
@@ -145,11 +153,116 @@ def large() -> Journal:
     ]
 
 
+def waits() -> Journal:
+    """A timer, a signal that came early, one that came never; messages that changed nothing."""
+    late = FailureRecord("workflow.timeout", "no signal 'paid' came within 1h", permanent=True)
+    return [
+        [
+            Transition(
+                AT,
+                [
+                    _opened(),
+                    CreateTask("t1", "rest", "waiting", wake_at=AT + 60_000_000),
+                    CreateTask(
+                        "t2", "payment", "waiting", wake_at=AT + 90_000_000, awaited_signal="paid"
+                    ),
+                    CreateTask("t3", "answer", "waiting", awaited_signal="answer"),
+                ],
+            )
+        ],
+        [
+            Transition(AT + 1, [BufferSignal("m1", "later", Raw(b'{"n":[1,null]}'))]),
+            Transition(AT + 1, [BufferSignal("m2", "bare")]),
+            Transition(AT + 2, [Ignored("it is not paused")]),
+            Transition(AT + 3, [Refused("InvalidRequest: the run waits for no such thing")]),
+        ],
+        [
+            Transition(
+                AT + 60_000_000,
+                [
+                    ResolveWait("t1", "rest", "completed", Raw(b"{}")),
+                    CreateTask("t4", "more", "completed", output=Raw(b'{"n":[1,null]}')),
+                    ConsumeSignal("m1", "more"),
+                ],
+            ),
+            Transition(
+                AT + 60_000_001,
+                [ResolveWait("t3", "answer", "completed", Raw(b"null"))],
+                signal_delivered=True,
+            ),
+        ],
+        [
+            Transition(
+                AT + 90_000_000,
+                [
+                    ResolveWait("t2", "payment", "failed", failure=late),
+                    FinishRun("failed", failure=late),
+                ],
+            )
+        ],
+    ]
+
+
+def reopened() -> Journal:
+    """Paused, unpaused, cancelled, and retried from a node with another input and config."""
+    reason = FailureRecord("workflow.canceled", "cancelled", permanent=True)
+    return [
+        [Transition(AT, [_opened(), CreateTask("t1", "charge", "pending", Raw(b"1"))])],
+        [
+            Transition(AT + 1, [SetPaused(paused=True)]),
+            Transition(AT + 2, [SetPaused(paused=False)]),
+        ],
+        [
+            Transition(
+                AT + 3,
+                [
+                    CancelTasks(reason, ("charge",)),
+                    CancelTasks(reason, ("ship",), "canceled"),
+                    FinishRun("canceled", failure=reason),
+                ],
+            )
+        ],
+        [
+            Transition(
+                AT + 4,
+                [
+                    ReopenRun(
+                        "4", "a0b1", ("charge", "ship"), Raw(b'{"amount":13}'),
+                        config=Raw(b"{}"), deadline=AT + 120_000_000,
+                    ),
+                    CreateTask("t2", "charge", "pending", Raw(b"2")),
+                    DispatchTask("t2", "charge"),
+                ],
+            )
+        ],
+    ]  # fmt: skip
+
+
+def large_waits() -> Journal:
+    """A kept signal's payload, what a wait gave, and a reopened run's input stand apart."""
+    big = [Raw(b'"%b"' % (letter * 5000)) for letter in (b"e", b"f", b"g")]
+    return [
+        [
+            Transition(
+                AT,
+                [
+                    BufferSignal("m1", "report", big[0]),
+                    ResolveWait("t1", "wait", "completed", big[1]),
+                    ReopenRun("3", "9f2c", (), big[2], config=big[0]),
+                ],
+            )
+        ]
+    ]
+
+
 JOURNALS = {
     "order-v1": order,
     "failure-v1": failure,
     "takeover-v1": takeover,
     "large-v1": large,
+    "waits-v1": waits,
+    "reopened-v1": reopened,
+    "large-waits-v1": large_waits,
 }
 
 

@@ -12,6 +12,7 @@ DOORS = {
     "perdure": "the public names",
     "perdure.__main__": "python -m perdure",
     "perdure.cli.main": "the console script",
+    "perdure.conformance": "the kit of whoever writes a store",
     "perdure.codec.envelope": "the stored form of the typed doors, fixed before they are built",
 }
 

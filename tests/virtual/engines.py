@@ -44,6 +44,7 @@ async def kill(engine: Engine) -> None:
     """Let the engine be dead, as if its process had been killed. The store has to notice."""
     shell = engine._shell
     shell.stopping = True
+    await shell.watchdog.close()
     shell.commits.abandon()
     shell.starts.abandon()
     for live in list(shell.live.values()):

@@ -61,13 +61,22 @@ class _Jumping(selectors.DefaultSelector):
 
 
 class VirtualClock:
-    """The engine's clock in virtual time (perdure.engine.clock.Clock). `skew` in µs."""
+    """The engine's clock in virtual time (perdure.engine.clock.Clock). `skew` in µs.
 
-    def __init__(self, skew: int = 0) -> None:
+    It corrects itself only if `corrects`: a store of another time (SQLite has the real one) must
+    not drag it along.
+    """
+
+    def __init__(self, skew: int = 0, *, corrects: bool = False) -> None:
         self.skew = skew
+        self.corrects = corrects
 
     def now(self) -> int:
         return BEGIN + round(asyncio.get_running_loop().time() * 1_000_000) + self.skew
+
+    def correct(self, by: int) -> None:
+        if self.corrects:
+            self.skew += by
 
     def monotonic(self) -> float:
         return asyncio.get_running_loop().time()

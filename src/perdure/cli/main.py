@@ -12,14 +12,20 @@ from typing import Any
 
 import click
 
+from perdure.cli.database import db
 from perdure.cli.demo.command import demo
 from perdure.cli.exits import INTERRUPTED, JSON, UNREAD, USAGE, Trouble, trouble_of
 from perdure.cli.lint import lint
 from perdure.cli.list import list_runs
 from perdure.cli.result import result
+from perdure.cli.retry import retry
 from perdure.cli.run import run
+from perdure.cli.send import cancel, pause, signal, unpause
 from perdure.cli.show import show
 from perdure.cli.start import start
+from perdure.cli.watch import watch
+from perdure.cli.why import why
+from perdure.cli.worker import worker
 
 
 class Commands(click.Group):
@@ -67,5 +73,8 @@ def main() -> None:
     """
 
 
-for command in (run, start, result, list_runs, show, lint, demo):
+for command in (
+    *(run, worker, start, signal, cancel, pause, unpause, retry),
+    *(result, list_runs, show, watch, why, lint, db, demo),
+):
     main.add_command(command)

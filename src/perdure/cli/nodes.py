@@ -1,24 +1,28 @@
 """Nodes of a run as people see them, folded from the records of its history.
 
-One fold for all who show a run: `run` while it happens, `show` afterwards, the demo's account.
+One fold for all who show a run: `run` while it happens, `watch` and `show` afterwards, `why`, the
+demo's account.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
 import msgspec
 
-from perdure.cli.output import took
+from perdure.cli.output import moment_near, took
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+#: Of a task that is not resolved.
+OPEN: Final = ("pending", "waiting")
 
 
 class NodeView(msgspec.Struct):
     """A node that was reached. `attempt` counts from 1, 0 = none was needed. `since`: when the
-    attempt began, or is due. `lost`: how often a process died while it was under way."""
+    attempt or the wait began, or is due. `lost`: how often a process died while it was under way.
+    `wake_at`: when a wait is over; `signal`: what it waits for, if for one."""
 
     node: str
     status: str
@@ -30,17 +34,25 @@ class NodeView(msgspec.Struct):
     failure: Mapping[str, Any] | None = None
     branches: list[str] | None = None
     lost: int = 0
+    wake_at: datetime | None = None
+    signal: str | None = None
 
     @property
     def seconds(self) -> float | None:
-        """How long the last attempt took, where it has ended."""
+        """How long the last attempt, or the wait, took, where it has ended."""
         if self.since is None or self.ended is None:
             return None
         return (self.ended - self.since).total_seconds()
 
+    @property
+    def waits(self) -> str:
+        """What it waits for, in words: "for signal approved until 12:00:00"."""
+        until = "" if self.wake_at is None else f"until {moment_near(self.wake_at)}"
+        return f"for signal {self.signal} {until}".rstrip() if self.signal else until
+
 
 class Change(msgspec.Struct, frozen=True):
-    """One thing that happened to a node, in words."""
+    """One thing that happened to a node, in words; `node` "" = to the run."""
 
     time: datetime
     node: str
@@ -48,14 +60,20 @@ class Change(msgspec.Struct, frozen=True):
 
 
 class NodeBook:
-    """`nodes` by id, in the order in which they were reached."""
+    """`nodes` by id, in the order in which they were reached; `paused`: since when; `kept`: the
+    signals that no node took yet, by message id, as (name, since). `how`: the command that sends
+    a signal, for what is told of a node that waits for one."""
 
-    def __init__(self) -> None:
+    def __init__(self, how: Callable[[str], str] | None = None) -> None:
         self.nodes: dict[str, NodeView] = {}
+        self.paused: datetime | None = None
+        self.kept: dict[str, tuple[str, datetime]] = {}
+        self.deadline: datetime | None = None
+        self._how = how
 
-    def having(self, status: str) -> list[NodeView]:
-        """The nodes of this status."""
-        return [view for view in self.nodes.values() if view.status == status]
+    def having(self, *statuses: str) -> list[NodeView]:
+        """The nodes of these statuses."""
+        return [view for view in self.nodes.values() if view.status in statuses]
 
     def take(self, record: Mapping[str, Any]) -> list[Change]:
         """Fold one record of a history; what it changed, in words."""
@@ -68,7 +86,20 @@ class NodeBook:
             if view.since is None or view.since < time:
                 view.since = time
 
+    def waiting(self, view: NodeView) -> str:
+        """What a node waits for, and how it is told."""
+        hint = f" ({self._how(view.signal)})" if view.signal and self._how else ""
+        return f"waits {view.waits}{hint}"
+
+    def _view(self, node: str) -> NodeView:
+        """The node's view; a new one where what was recorded of it before is not known here."""
+        return self.nodes.setdefault(node, NodeView(node, "pending"))
+
     # ------------------------------------------------------------------ one record each
+
+    def _opened(self, record: Mapping[str, Any]) -> list[Change]:
+        self.deadline = _time(record.get("deadline"))
+        return []
 
     def _created(self, record: Mapping[str, Any]) -> list[Change]:
         branches = record.get("branches")
@@ -78,6 +109,10 @@ class NodeBook:
         self.nodes[view.node] = view
         if view.status == "pending":
             return []
+        if view.status == "waiting":
+            view.since, view.wake_at = record["time"], _time(record.get("wake_at"))
+            view.signal = record.get("awaited_signal")
+            return [_change(record, self.waiting(view))]
         view.ended = record["time"]
         if view.status == "failed":
             return [_change(record, f"failed: {_reason(view.failure)}")]
@@ -86,7 +121,7 @@ class NodeBook:
         return [_change(record, f"chose {', '.join(view.branches) or 'nothing'}")]
 
     def _dispatched(self, record: Mapping[str, Any]) -> list[Change]:
-        view = self.nodes[record["node"]]
+        view = self._view(record["node"])
         view.attempt = record["attempt"]
         view.since = _due(record)
         return [_change(record, f"started (attempt {view.attempt})")]
@@ -102,7 +137,7 @@ class NodeBook:
         return [_change(record, f"failed (attempt {view.attempt}): {_reason(view.failure)}")]
 
     def _retried(self, record: Mapping[str, Any]) -> list[Change]:
-        view = self.nodes[record["node"]]
+        view = self._view(record["node"])
         view.attempt = record["attempt"] + 1
         view.failure = record["failure"]
         view.since = _due(record)
@@ -115,6 +150,48 @@ class NodeBook:
             )
         ]
 
+    def _resolved(self, record: Mapping[str, Any]) -> list[Change]:
+        view = self._view(record["node"])
+        view.status, view.ended = record["status"], record["time"]
+        view.output, view.failure = record.get("output"), record.get("failure")
+        if view.failure is not None:
+            return [_change(record, f"{view.status}: {_reason(view.failure)}")]
+        got = f"got signal {view.signal}" if view.signal and view.status == "completed" else ""
+        return [_change(record, f"{got or view.status}{_waited(view)}")]
+
+    def _kept(self, record: Mapping[str, Any]) -> list[Change]:
+        self.kept[record["signal"]] = (record["name"], record["time"])
+        return [_change(record, f"signal {record['name']} came; it is kept until a node waits")]
+
+    def _consumed(self, record: Mapping[str, Any]) -> list[Change]:
+        self.kept.pop(record["signal"], None)
+        return []
+
+    def _canceled(self, record: Mapping[str, Any]) -> list[Change]:
+        changes = []
+        for node in record.get("nodes", ()):
+            view = self._view(node)
+            view.status, view.ended = record.get("status", "failed"), record["time"]
+            view.failure = record["failure"]
+            text = f"{view.status}: {_reason(view.failure)}"
+            changes.append(Change(record["time"], node, text))
+        return changes
+
+    def _reopened(self, record: Mapping[str, Any]) -> list[Change]:
+        reset = record.get("reset", ())
+        for node in reset:
+            self.nodes.pop(node, None)
+        self.deadline = _time(record.get("deadline"))
+        return [_change(record, f"goes on by a retry; begins again: {', '.join(reset) or 'none'}")]
+
+    def _paused(self, record: Mapping[str, Any]) -> list[Change]:
+        paused = record.get("paused", False)
+        self.paused = record["time"] if paused else None
+        return [_change(record, "paused: nothing new is started" if paused else "unpaused")]
+
+    def _refused(self, record: Mapping[str, Any]) -> list[Change]:
+        return [_change(record, f"a message was refused: {record.get('error', '')}")]
+
     def _claimed(self, record: Mapping[str, Any]) -> list[Change]:
         for view in self.having("pending"):
             view.lost += 1
@@ -122,33 +199,54 @@ class NodeBook:
         return []
 
     def _ended(self, record: Mapping[str, Any], status: str) -> NodeView:
-        view = self.nodes[record["node"]]
+        view = self._view(record["node"])
         view.status, view.ended, view.attempt = status, record["time"], record["attempt"]
         return view
 
 
-_FOLDS: Final = {
+_FOLDS: Final[Mapping[str, Callable[[NodeBook, Mapping[str, Any]], list[Change]]]] = {
+    "OpenRun": NodeBook._opened,
     "CreateTask": NodeBook._created,
     "DispatchTask": NodeBook._dispatched,
     "CompleteTask": NodeBook._completed,
     "FailTask": NodeBook._failed,
     "RetryTask": NodeBook._retried,
+    "ResolveWait": NodeBook._resolved,
+    "BufferSignal": NodeBook._kept,
+    "ConsumeSignal": NodeBook._consumed,
+    "CancelTasks": NodeBook._canceled,
+    "ReopenRun": NodeBook._reopened,
+    "SetPaused": NodeBook._paused,
+    "Refused": NodeBook._refused,
     "Claimed": NodeBook._claimed,
 }
 
 
 def _change(record: Mapping[str, Any], text: str) -> Change:
-    return Change(record["time"], record["node"], text)
+    return Change(record["time"], record.get("node", ""), text)
+
+
+def _time(microseconds: int | None) -> datetime | None:
+    if microseconds is None:
+        return None
+    try:
+        return _EPOCH + timedelta(microseconds=microseconds)
+    except OverflowError:  # thousands of years from now: no calendar has it
+        return datetime.max.replace(tzinfo=UTC)
 
 
 def _due(record: Mapping[str, Any]) -> datetime:
-    due: int = record.get("not_before", 0)
     time: datetime = record["time"]
-    return max(time, _EPOCH + timedelta(microseconds=due)) if due else time
+    due = _time(record.get("not_before") or None)
+    return time if due is None else max(time, due)
 
 
 def _took(view: NodeView) -> str:
     return "" if view.seconds is None else f", {took(view.seconds)}"
+
+
+def _waited(view: NodeView) -> str:
+    return "" if view.seconds is None else f" (after {took(view.seconds)})"
 
 
 def _reason(failure: Mapping[str, Any] | None) -> str:

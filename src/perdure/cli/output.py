@@ -9,14 +9,18 @@ import importlib.util
 import json
 import sys
 from collections.abc import Sequence
-from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
 if TYPE_CHECKING:
     from perdure.client.run import RunInfo
     from perdure.model.errors import Failure
+
+
+#: Times of this year cannot be moved to every zone.
+_LAST_YEAR: Final = 9999
 
 
 def print_json(value: Any) -> None:
@@ -46,8 +50,16 @@ def moment(time: datetime | None) -> str:
     return "-" if time is None else time.astimezone().strftime("%Y-%m-%d %H:%M:%S")
 
 
+def moment_near(time: datetime) -> str:
+    """A time for people, local: 12:00:01 if that is today, else with its date."""
+    local = time if time.year == _LAST_YEAR else time.astimezone()
+    if local.date() == datetime.now(UTC).astimezone().date():
+        return local.strftime("%H:%M:%S")
+    return local.strftime("%Y-%m-%d %H:%M:%S")
+
+
 def took(seconds: float) -> str:
-    """A length of time for people: 0.31 s, 12 s, 3 m 05 s, 2 h 07 m."""
+    """A length of time for people: 0.31 s, 12 s, 3 m 05 s, 2 h 07 m, 9 d 04 h."""
     if seconds < 10:
         return f"{max(0.0, seconds):.2f} s"
     if seconds < 60:
@@ -55,7 +67,10 @@ def took(seconds: float) -> str:
     minutes, rest = divmod(int(seconds), 60)
     if minutes < 60:
         return f"{minutes} m {rest:02d} s"
-    return f"{minutes // 60} h {minutes % 60:02d} m"
+    hours, minutes = divmod(minutes, 60)
+    if hours < 48:
+        return f"{hours} h {minutes:02d} m"
+    return f"{hours // 24} d {hours % 24:02d} h"
 
 
 def shortened(value: Any, columns: int = 100) -> str:
@@ -120,5 +135,5 @@ def _rich_table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
 #: How a status looks at a terminal.
 COLOURS = {
     "completed": "green", "failed": "red", "running": "cyan", "pending": "cyan", "canceled":
-    "yellow", "skipped": "dim", "stalled": "yellow",
+    "yellow", "skipped": "dim", "stalled": "yellow", "waiting": "magenta",
 }  # fmt: skip

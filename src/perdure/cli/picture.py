@@ -14,10 +14,13 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from perdure.cli.nodes import Change, NodeBook, NodeView
+from perdure.cli.nodes import OPEN, Change, NodeBook, NodeView
 from perdure.cli.output import COLOURS, clock, shortened, took
 
-_SIGNS: Final = {"completed": "✓", "failed": "✗", "skipped": "·", "pending": "▸"}
+_SIGNS: Final = {
+    "completed": "✓", "failed": "✗", "skipped": "·", "pending": "▸", "waiting": "◦",
+    "canceled": "✗",
+}  # fmt: skip
 
 
 class Picture:
@@ -35,7 +38,11 @@ class Picture:
         )
 
     def changed(self, change: Change) -> None:
-        """The next drawing shows it."""
+        """The next drawing shows it. What is about no node, and the command that sends a signal,
+        are lines above: they stay whole."""
+        view = self._book.nodes.get(change.node)
+        if not change.node or (view is not None and view.status == "waiting" and view.signal):
+            self.note(f"{change.node} {change.text}".strip())
         self._live.refresh()
 
     def note(self, text: str) -> None:
@@ -67,7 +74,7 @@ class Picture:
         if len(names) <= room:
             return names, 0
         reached = self._book.nodes
-        pending = [n for n in names if n in reached and reached[n].status in ("pending", "failed")]
+        pending = [n for n in names if n in reached and reached[n].status in (*OPEN, "failed")]
         recent = [n for n in reversed(reached) if n not in set(pending)]
         chosen = set((pending + recent)[:room])
         return [n for n in names if n in chosen], len(names) - len(chosen)
@@ -96,6 +103,8 @@ def _elapsed(view: NodeView) -> str:
 
 
 def _remark(view: NodeView) -> str:
+    if view.status == "waiting":
+        return view.waits
     if view.branches is not None:
         return f"chose {', '.join(view.branches) or 'nothing'}"
     if view.failure is not None and view.status != "completed":

@@ -10,13 +10,14 @@ from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final, Protocol, Self
 
-from perdure.cli.nodes import Change, NodeBook, NodeView
+from perdure.cli.nodes import OPEN, Change, NodeBook, NodeView
 from perdure.client.history import told_of
+from perdure.client.run import time_of
 
 if TYPE_CHECKING:
     from perdure.engine.live_run import LiveRun
     from perdure.kernel.actions import Transition
-    from perdure.kernel.run import Run
+    from perdure.kernel.run import NodeState, Run
 
 #: Other runs that are named; of more it is only said that there are more.
 MENTIONED: Final = 3
@@ -47,9 +48,8 @@ class Progress:
         #: What is dispatched from now on waits for another process.
         self.stopping = False
         self._others = 0
-        #: Somebody else works on the run, and its end is waited for.
-        self.awaited = False
-        self._followed = 0
+        #: The last journal row that is in the book.
+        self._seq = 0
 
     def entered(self, live: LiveRun, run: Run) -> None:
         """A run came into memory: ours begins or goes on, others are mentioned."""
@@ -57,15 +57,24 @@ class Progress:
         if name != f"{self.workflow}/{self.id}":
             self._other(name)
             return
-        self.here = True
+        woken, self.here = self.here, True
         if live.epoch == 0:  # born here
             self.screen.note(f"{name} starts, version {live.definition.version}")
             return
+        self._seq = max(self._seq, live.seq)
+        now = datetime.now(UTC)
         for node, state in run.nodes.items():
-            if self.book.nodes.get(node) is None:
-                self.book.nodes[node] = NodeView(node, state.status, state.attempt + 1)
-        self.book.restarted(datetime.now(UTC))
+            view = self.book.nodes.get(node)
+            if view is None or view.status != state.status:
+                self.book.nodes[node] = _view(node, state, now)
+        self.book.restarted(now)
+        if not woken:  # else it only waited, in nobody's memory
+            self._stand(name, now)
+
+    def _stand(self, name: str, now: datetime) -> None:
         self.screen.note(f"{name} {self._standing()}")
+        for view in self.book.having("waiting"):
+            self.screen.changed(Change(now, view.node, self.book.waiting(view)))
 
     def _other(self, name: str) -> None:
         self._others += 1
@@ -75,11 +84,12 @@ class Progress:
             self.screen.note("also goes on with further runs")
 
     def _standing(self) -> str:
-        done = [v for v in self.book.nodes.values() if v.status != "pending"]
+        done = [v for v in self.book.nodes.values() if v.status not in OPEN]
         pending = [
             v.node if v.attempt <= 1 else f"{v.node} (attempt {v.attempt})"
             for v in self.book.having("pending")
         ]
+        pending += [view.node for view in self.book.having("waiting")]
         if not done:
             return f"begins at {', '.join(pending)}: nothing was recorded before"
         nodes = "1 node is" if len(done) == 1 else f"{len(done)} nodes are"
@@ -88,27 +98,37 @@ class Progress:
     def recorded(self, live: LiveRun, transition: Transition) -> None:
         """A transition became durable."""
         if live.run_id == self.id and live.definition.name == self.workflow:
+            self._seq = max(self._seq, live.seq)
             self._take(told_of(transition, live.seq, ""))
 
-    def left(self, history: list[Mapping[str, Any]]) -> None:
-        """Another process took the run over; what it records from now on is followed."""
+    def left(self) -> None:
+        """Another process took the run over; what it records is followed."""
         self.here = False
-        self._followed = len(history)
         self.screen.note("another process goes on with it; following what it records")
 
+    def joined(self, history: list[Mapping[str, Any]]) -> None:
+        """How a run stands that others work on; what they record from now on is followed."""
+        for record in history:
+            self.book.take(record)
+        self._seen(history)
+        if self.book.having(*OPEN):
+            self._stand(f"{self.workflow}/{self.id}", datetime.now(UTC))
+
     def follow(self, history: list[Mapping[str, Any]]) -> None:
-        """What another process recorded so far."""
-        if not self.here:
-            self._take(history[self._followed :])
-            self._followed = len(history)
+        """What others recorded so far."""
+        self._take(record for record in history if record["seq"] > self._seq)
+        self._seen(history)
 
     def complete(self, history: list[Mapping[str, Any]]) -> None:
-        """Everything that another process recorded; told only where it was waited for."""
-        if self.awaited or self._followed:
+        """Everything that others recorded; told only where it was followed before."""
+        if self._seq:
             self.follow(history)
         else:
             for record in history:
                 self.book.take(record)
+
+    def _seen(self, history: list[Mapping[str, Any]]) -> None:
+        self._seq = max([self._seq, *(record["seq"] for record in history)])
 
     def _take(self, records: Iterable[Mapping[str, Any]]) -> None:
         for record in records:
@@ -116,3 +136,11 @@ class Progress:
             if not (self.stopping and record["do"] == "DispatchTask"):
                 for change in changes:
                     self.screen.changed(change)
+
+
+def _view(node: str, state: NodeState, now: datetime) -> NodeView:
+    view = NodeView(node, state.status, state.attempt + 1, signal=state.awaited_signal)
+    if state.status == "waiting":
+        view.attempt, view.since = 0, now
+        view.wake_at = None if state.wake_at is None else time_of(state.wake_at)
+    return view

@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import os
-import shlex
 import signal
-import sys
-import threading
 from typing import TYPE_CHECKING
 
 import click
@@ -19,14 +15,13 @@ from perdure.cli.exits import (
     TIMED_OUT,
 )
 from perdure.cli.inputs import read_config, read_value
-from perdure.cli.options import DEFAULT_STORE, DurationType, json_option, store_option
-from perdure.cli.output import failure_json, has_rich, print_json, run_json
+from perdure.cli.leave import leave
+from perdure.cli.options import DurationType, command_of, json_option, outlives, store_option
+from perdure.cli.output import failure_json, print_json, run_json
 
 if TYPE_CHECKING:
     from perdure.cli.nodes import NodeBook
-    from perdure.cli.progress import Screen
     from perdure.cli.work import Ending, Job
-    from perdure.graph.definition import Graph
 
 
 @click.command()
@@ -86,10 +81,10 @@ def run(
         file,
     )
     command = _resume_command(job, apps)
-    if run_id is None:
+    if run_id is None and outlives(store):
         job.parting = f"if this process dies, go on with: {command}"
     book, ending = _shown(job)
-    _leave(_report(job, ending, book, command, as_json))
+    leave(_report(job, ending, book, command, as_json))
 
 
 def _new_id() -> str:
@@ -101,15 +96,12 @@ def _new_id() -> str:
 
 def _resume_command(job: Job, apps: tuple[str, ...]) -> str:
     """The command that goes on with this run. Input, config and start node are recorded."""
-    words = ["perdure", "run", job.document, "--id", job.id]
+    words = ["run", job.document, "--id", job.id]
     for app in apps:
         words += ["--app", app]
     for host in job.hosts:
         words += ["--allow-host", host]
-    context = click.get_current_context()
-    if context.get_parameter_source("store") is click.core.ParameterSource.COMMANDLINE:
-        words += ["--store", job.store]
-    return shlex.join(words)
+    return command_of(*words, store=job.store)
 
 
 def _shown(job: Job) -> tuple[NodeBook, Ending]:
@@ -117,24 +109,16 @@ def _shown(job: Job) -> tuple[NodeBook, Ending]:
 
     from perdure.cli.nodes import NodeBook
     from perdure.cli.progress import Progress
+    from perdure.cli.screens import screen_for
     from perdure.cli.work import work
 
+    name = f"{job.graph.name}/{job.id}"
     book = NodeBook()
+    if outlives(job.store):
+        book = NodeBook(lambda signal: command_of("signal", name, signal, store=job.store))
     with screen_for(book, job.graph) as screen:
         progress = Progress(job.graph.name, job.id, book, screen)
         return book, asyncio.run(work(job, progress))
-
-
-def screen_for(book: NodeBook, graph: Graph) -> Screen:
-    """A live picture at a terminal with rich, else lines."""
-    nodes = {node.id: node.type for node in graph.plan.nodes.values()}
-    if sys.stderr.isatty() and has_rich():
-        from perdure.cli.picture import Picture
-
-        return Picture(book, nodes)
-    from perdure.cli.lines import Lines
-
-    return Lines(min(max(map(len, nodes)), 30))
 
 
 def _report(job: Job, ending: Ending, book: NodeBook, command: str, as_json: bool) -> int:
@@ -150,40 +134,27 @@ def _report(job: Job, ending: Ending, book: NodeBook, command: str, as_json: boo
     if ending.why == "ended":
         if ending.failure is None:
             return 0
-        click.echo(_failed(name, ending, book, job), err=True)
+        click.echo(_failed(name, ending, book, job, command), err=True)
         return RUN_FAILED
     if ending.why == "timeout":
         click.echo(f"perdure: {name} has not ended within {job.seconds:g} s", err=True)
-    click.echo(f"The run stays as it is. To go on:\n  {command}", err=True)
+    if outlives(job.store):
+        click.echo(f"The run stays as it is. To go on:\n  {command}", err=True)
     if ending.why == "timeout":
         return TIMED_OUT
     return TERMINATED if ending.signal == signal.SIGTERM else INTERRUPTED
 
 
-def _failed(name: str, ending: Ending, book: NodeBook, job: Job) -> str:
+def _failed(name: str, ending: Ending, book: NodeBook, job: Job, command: str) -> str:
     from perdure.cli.failed import failed_run
 
     assert ending.failure is not None
     lines = failed_run(name, ending.info.status, ending.failure, book)
-    option = "" if _is_default(job.store) else f" --store {shlex.quote(job.store)}"
+    if not outlives(job.store):
+        return lines
+    show = command_of("show", name, "--history", store=job.store)
+    retry = command_of("retry", name, store=job.store)
     return (
-        f"{lines}\nWhat happened, step by step: perdure show {shlex.quote(name)} --history{option}"
-        "\nWhen the cause is mended, run it again under another --id."
+        f"{lines}\nWhat happened, step by step: {show}"
+        f"\nWhen the cause is mended, what failed is done again: {retry} && {command}"
     )
-
-
-def _is_default(store: str) -> bool:
-    return store == (os.environ.get("PERDURE_STORE") or DEFAULT_STORE)
-
-
-def _leave(code: int) -> None:
-    """End with this code, also when the thread of a step does not end: its attempt is not
-    recorded, and whoever goes on makes it again."""
-    for thread in threading.enumerate():
-        if thread.name.startswith("perdure-step"):
-            thread.join(0.2)
-            if thread.is_alive():
-                sys.stdout.flush()
-                sys.stderr.flush()
-                os._exit(code)
-    click.get_current_context().exit(code)

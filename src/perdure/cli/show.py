@@ -68,6 +68,8 @@ def _node_json(view: NodeView) -> dict[str, Any]:
         "output": view.output,
         "failure": view.failure,
         "branches": view.branches,
+        "signal": view.signal,
+        "until": None if view.wake_at is None else instant(view.wake_at),
     }
 
 
@@ -113,6 +115,8 @@ def _took(view: NodeView, info: RunInfo) -> str:
 def _outcome(view: NodeView) -> str:
     from perdure.cli.nodes import reason
 
+    if view.status == "waiting":
+        return f"waits {view.waits}"
     if view.branches is not None:
         return f"chose {', '.join(view.branches) or 'nothing'}"
     if view.failure is not None and view.status != "completed":

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from perdure.cli.exits import NOT_FOUND, Trouble, usage
+from perdure.cli.exits import NOT_FOUND, Trouble
 from perdure.cli.inputs import read_config, read_value
-from perdure.cli.options import json_option, store_option
+from perdure.cli.options import json_option, shared, store_option
 from perdure.cli.output import print_json
 
 if TYPE_CHECKING:
@@ -35,15 +35,12 @@ def start(
 ) -> None:
     """Start a run of the workflow in FILE, or of a NAME the store knows, without working on it.
 
-    It is durable when this returns. A worker takes it: `perdure run FILE --id ID` is one.
+    It is durable when this returns. A worker takes it: `perdure worker FILE`, or
+    `perdure run FILE --id ID`.
     """
     import asyncio
 
-    from perdure.client.urls import sqlite_file, store_of
-
-    store_of(store)
-    if sqlite_file(store) is None:
-        raise usage(f"the store {store} lives and dies with one process: use a sqlite:/// file")
+    shared(store)
     definition = _definition(workflow)
     options = {"id": run_id, "start_node": start_node, "config": read_config(config)}
     told = asyncio.run(_start(store, definition, read_value(input_, "--input"), options))

@@ -117,7 +117,7 @@ async def work(job: Job, progress: Progress) -> Ending:
 def _part(engine: Engine, job: Job, progress: Progress, why: str) -> None:
     """Say what leaving waits for; from here on nothing that is dispatched starts here."""
     progress.stopping = why != "ended"
-    others = any(live.runners for live in engine._shell.live.values())
+    others = any(live.work.working for live in engine._shell.live.values())
     if why == "timeout":
         progress.screen.note(f"the time is over: steps under way have {job.grace:g} s to end")
     elif why == "ended" and others:
@@ -140,7 +140,6 @@ async def _start(engine: Engine, job: Job, progress: Progress) -> Run[Any]:
     if row.status in TERMINAL:
         progress.screen.note(f"{run} has already {_PAST[row.status]}: this is its recorded outcome")
     elif not progress.here:
-        progress.awaited = True
         progress.screen.note(f"{run} is there already; waiting for whoever works on it")
     if row.hash != job.graph.hash:
         progress.screen.note(
@@ -194,8 +193,15 @@ async def _end(run: Run[Any]) -> None:
 
 
 async def _watch(engine: Engine, run: Run[Any], progress: Progress) -> None:
-    """Raise Trouble when the run stalls; meanwhile follow it where another process records."""
-    key = (await run._row()).key
+    """Raise Trouble when the run stalls; meanwhile follow it where another process records.
+
+    A run that only waits is in nobody's memory, until somebody claims it: then its epoch grows.
+    """
+    row = await run._row()
+    key, epoch = row.key, row.epoch
+    others = row.owner not in (None, engine._shell.worker) or row.ready_at > engine._clock.now()
+    if key not in engine._shell.live and row.status not in TERMINAL and others:
+        progress.joined([record async for record in run.history()])
     while True:
         gone = key not in engine._shell.live
         row = await run._row()
@@ -207,11 +213,11 @@ async def _watch(engine: Engine, run: Run[Any], progress: Progress) -> None:
                 RUN_FAILED,
                 "stalled",
             )
-        if row.status not in TERMINAL and gone:
-            history = [record async for record in run.history()]
-            if progress.here:
-                progress.left(history)
-            progress.follow(history)
+        if row.status not in TERMINAL and gone and (row.owner or row.epoch != epoch):
+            if progress.here and row.owner not in (None, engine._shell.worker):
+                progress.left()
+            progress.follow([record async for record in run.history()])
+        epoch = row.epoch
         await asyncio.sleep(LOOK)
 
 

@@ -5,17 +5,18 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Mapping, Sequence
 from datetime import datetime
-from typing import Any, Self, TypeVar, Unpack, cast, overload
+from typing import Any, Final, Self, TypeVar, Unpack, cast, overload
 
 from msgspec import Raw
 
 from perdure.client.options import RunOptions, StartOptions
-from perdure.client.run import Run, RunInfo, info_of
+from perdure.client.run import KEEP, Run, RunInfo, info_of
 from perdure.client.unowned import start_unowned
 from perdure.client.urls import store_of
 from perdure.codec.values import JsonCodec
 from perdure.engine.clock import SystemClock
 from perdure.engine.ids import Ids
+from perdure.engine.retrying import RetryRequest, Writer, retry
 from perdure.engine.starting import StartRequest, begin, to_publish
 from perdure.engine.waiters import Outcome, Waiters
 from perdure.graph.definition import Graph
@@ -27,14 +28,20 @@ from perdure.model.errors import (
     InvalidRequest,
     NotFound,
     PerdureError,
+    StoreError,
     Unsupported,
 )
 from perdure.model.names import check_run_id
 from perdure.model.status import RunStatus
-from perdure.stores.port import RunQuery, Started, Store, StoredDefinition
+from perdure.stores.port import Message, Posted, RunQuery, Started, Store, StoredDefinition
 
 I = TypeVar("I")  # noqa: E741
 O = TypeVar("O")  # noqa: E741
+
+
+#: Tries at telling a run something, and seconds before the second one; doubled each time.
+POST_TRIES: Final = 4
+POST_DELAY: Final = 0.05
 
 
 class Client:
@@ -197,6 +204,39 @@ class Client:
         beginning = begin(request, deps, key=self._ids.key(), worker=writer, owned=False, commit=1)
         return await start_unowned(self._store, beginning.row)
 
+    async def _post(self, message: Message) -> Posted:
+        """Put a message into its run's mailbox. Tried again after a StoreError: it has an id, and
+        counts once."""
+        await self._opened()
+        delay = POST_DELAY
+        for _ in range(POST_TRIES - 1):
+            try:
+                return await self._post_once(message)
+            except StoreError:
+                await asyncio.sleep(delay)
+                delay *= 2
+        return await self._post_once(message)
+
+    async def _post_once(self, message: Message) -> Posted:
+        return (await self._store.post([message]))[0]
+
+    async def _retry(
+        self, workflow: str, id: str, node: str | None, input: Any, config: Any
+    ) -> None:
+        """Let an ended run go on, as its short owner."""
+        await self._opened()
+        definition = await self._resolve(workflow)
+        request = RetryRequest(definition, id, node, self._kept(input), self._kept(config))
+        await self._retry_as(request)
+
+    async def _retry_as(self, request: RetryRequest) -> None:
+        deps = Deps(self._clock.now, self._ids.text, _no_chance, self._codec)
+        writer = Writer(self._ids.text(), lambda: 1, set())
+        await retry(self._store, deps, request, writer)
+
+    def _kept(self, value: Any) -> Raw | None:
+        return None if value is KEEP else Raw(self._codec.encode(value))
+
     async def _resolve(self, definition: Definition[Any, Any] | str) -> Definition[Any, Any]:
         if isinstance(definition, Definition):
             return definition
@@ -216,7 +256,7 @@ def rebuild(stored: StoredDefinition) -> Definition[Any, Any]:
 
 
 def _no_chance() -> float:
-    return 0.5  # a start never rolls
+    return 0.5  # neither a start nor a retry rolls
 
 
 def _statuses(status: RunStatus | Sequence[RunStatus] | None) -> tuple[RunStatus, ...]:

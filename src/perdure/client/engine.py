@@ -6,16 +6,17 @@ import asyncio
 import os
 import signal
 import socket
-from collections.abc import Callable, Iterable, Mapping
-from typing import Any, Self
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from typing import Any, Self, TypeAlias, TypeVar
 
 from perdure.client.client import Client, rebuild
 from perdure.engine.handlers.http import HttpHandler, HttpOptions
 from perdure.engine.handlers.port import Handler
 from perdure.engine.handlers.task import TaskHandler
 from perdure.engine.resources import Resources
+from perdure.engine.retrying import RetryRequest
 from perdure.engine.secrets import Secrets
-from perdure.engine.shell import Observer, Shell
+from perdure.engine.shell import PARK_AFTER, POLL, Observer, Shell
 from perdure.engine.starting import StartRequest
 from perdure.engine.waiters import Outcome
 from perdure.expr import reveal
@@ -23,7 +24,10 @@ from perdure.flow.registry import Listed, Registry
 from perdure.model.definition import Definition
 from perdure.model.durations import SECOND, Duration, microseconds
 from perdure.model.errors import DefinitionError
-from perdure.stores.port import Started, Store, WorkerInfo
+from perdure.stores.port import Message, Posted, Started, Store, WorkerInfo
+
+Ev = TypeVar("Ev")
+Listen: TypeAlias = Callable[[Ev], Awaitable[None] | None]
 
 
 class Engine(Client):
@@ -50,6 +54,8 @@ class Engine(Client):
         http: HttpOptions | None = None,
         threads: int | None = None,
         grace: Duration = 30,
+        poll: Duration = POLL,
+        park_after: Duration = PARK_AFTER,
         name: str = "",
     ) -> None:
         super().__init__(store)
@@ -74,6 +80,8 @@ class Engine(Client):
             resources=Resources(resources),
             reveal=lambda value, at: reveal(value, at, secret),
             redact=secret.redact,
+            poll=microseconds(poll, "poll") / SECOND,
+            park_after=microseconds(park_after, "park_after") / SECOND,
         )
         self._waiters = self._shell.waiters
 
@@ -115,6 +123,17 @@ class Engine(Client):
             for number in signals:
                 loop.remove_signal_handler(number)
 
+    def listen(self, event: type[Ev], /) -> Callable[[Listen[Ev]], Listen[Ev]]:
+        """Decorate a function that is to hear of events of this class (see perdure.feed), after
+        they are durable, one at a time and in order. It may be async. What it raises is logged
+        and changes nothing."""
+
+        def register(call: Listen[Ev]) -> Listen[Ev]:
+            self._shell.feed.listen(event, call)
+            return call
+
+        return register
+
     def observe(self, observer: Observer) -> None:
         """See runs and what they record as it becomes durable (provisional)."""
         self._shell.observers.append(observer)
@@ -126,6 +145,13 @@ class Engine(Client):
             await self._shell.publish(request.definition)
             self._shell.claims.add(request.definition)
         return await self._shell.start(request)
+
+    async def _post_once(self, message: Message) -> Posted:
+        return (await self._shell.post([message]))[0]
+
+    async def _retry_as(self, request: RetryRequest) -> None:
+        _check_graph_steps(request.definition, self._registry)
+        await self._shell.retry(request)
 
     async def _ended_here(self, workflow: str, id: str) -> Outcome | None:
         key = self._shell.key_of(workflow, id)

@@ -5,25 +5,29 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Mapping
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
 import msgspec
 
 from perdure.client.history import APART, told
+from perdure.client.messages import key_of, signal_message
 from perdure.client.outcome import value_of
 from perdure.codec.failures import failure_from
 from perdure.model.durations import SECOND, Duration, microseconds
-from perdure.model.errors import Failure, RunFailed, TimedOut
+from perdure.model.errors import Failure, InvalidRequest, NotFound, RunFailed, RunFinished, TimedOut
 from perdure.model.failure import FailureRecord
 from perdure.model.names import check_run_id
 from perdure.model.status import RunStatus
-from perdure.stores.port import RunRow
+from perdure.stores.port import Message, Posted, RunRow
 
 if TYPE_CHECKING:
     from perdure.client.client import Client
 
 T_co = TypeVar("T_co", covariant=True)
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+#: Stands for an argument that was not given, where None is a value.
+KEEP: Final[Any] = object()
 
 
 class RunInfo(msgspec.Struct, frozen=True):
@@ -111,6 +115,75 @@ class Run(Generic[T_co]):
                     data = (await self._client._store.payloads(row.key, [place]))[0]
                     record[name] = self._client._codec.decode(data)
             yield record
+
+    # ------------------------------------------------------------------ telling it something
+
+    async def signal(self, to: Any, value: Any = None, /, *, dedupe_key: str | None = None) -> None:
+        """Send a named value; durable when this returns.
+
+        to: the signal's name, or an object with a `name`. value: anything JSON can hold. A signal
+        that nothing waits for yet is kept. dedupe_key: a second message to this run with the same
+        key changes nothing. Raises NotFound when the run is not there or has ended,
+        InvalidRequest for a value or name that cannot be sent.
+        """
+        id = key_of(dedupe_key, self._client._ids.text())
+        codec = self._client._codec
+        posted = await self._post(signal_message(codec, self._workflow, self._id, to, value, id))
+        if posted.outcome == "finished":
+            raise NotFound(f"{self} has ended: nothing was sent")
+
+    async def cancel(self, reason: str = "") -> None:
+        """Ask the run to end as canceled. What is under way is asked to stop, and how it ends
+        counts for nothing. A run that has ended already stays as it is, quietly. Raises NotFound.
+        """
+        if not isinstance(reason, str):
+            raise InvalidRequest(f"the reason of a cancel must be a text, not {reason!r}")
+        await self._tell("cancel", self._client._codec.encode(reason) if reason else None)
+
+    async def pause(self) -> None:
+        """Let the run start no further attempt. What is under way ends and is recorded; timers
+        and signals go on being recorded, the run's deadline runs on. Raises NotFound,
+        RunFinished."""
+        self._must_run(await self._tell("pause", None))
+
+    async def unpause(self) -> None:
+        """Let a paused run go on; a stalled one is tried again. Raises NotFound, RunFinished."""
+        self._must_run(await self._tell("unpause", None))
+
+    async def retry(
+        self,
+        *,
+        from_node: str | None = None,
+        failed: bool = False,
+        input: Any = KEEP,
+        config: Any = KEEP,
+    ) -> None:
+        """Let a run that has ended go on, on the definition's newest version.
+
+        from_node: do this node and all that comes after it again; failed=True: every node that
+        failed and all that comes after those. What else completed is kept. input, config:
+        replace the run's. Its deadline begins anew. Raises NotFound, RunActive while the run has
+        not ended, InvalidRequest for a node that is not there; then nothing has changed.
+        """
+        if (from_node is None) != failed:
+            raise InvalidRequest("retry: give either from_node='...' or failed=True")
+        check_run_id(self._id)
+        await self._client._retry(self._workflow, self._id, from_node, input, config)
+
+    async def _tell(self, kind: str, body: bytes | None) -> Posted:
+        id = self._client._ids.text()
+        return await self._post(Message(self._workflow, self._id, id, kind, "", body))
+
+    async def _post(self, message: Message) -> Posted:
+        check_run_id(self._id)
+        posted = await self._client._post(message)
+        if posted.outcome == "missing":
+            raise NotFound(f"there is no run {self}")
+        return posted
+
+    def _must_run(self, posted: Posted) -> None:
+        if posted.outcome == "finished":
+            raise RunFinished(f"{self} has ended")
 
     async def _row(self) -> RunRow:
         check_run_id(self._id)

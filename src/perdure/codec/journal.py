@@ -21,7 +21,7 @@ from perdure.model.errors import StoreError
 
 VERSION: Final = 1
 #: The fields of actions that hold values; each has a `…_ref` beside it.
-VALUES: Final = ("input", "config", "output")
+VALUES: Final = ("input", "config", "output", "payload")
 _INFORMATIONAL: Final = "~"
 
 

@@ -24,8 +24,6 @@ _log = logging.getLogger("perdure.engine")
 
 BATCH: Final = 100
 MOST_LIVE: Final = 10_000
-#: How often this worker looks for others that died, in seconds.
-SWEEP_EVERY: Final = 2.0
 
 
 class Claims:
@@ -74,19 +72,25 @@ class Claims:
 
     async def take_all(self) -> int:
         """Claim until nothing more is due; how many runs came into memory."""
-        taken = 0
-        while self.served and len(self._shell.live) < MOST_LIVE and not self._shell.stopping:
-            claims = await self._shell.store.claim_runs(
-                self._shell.worker, list(self.served), BATCH
-            )
-            for claim in claims:
-                taken += await self._take(claim)
+        shell, taken = self._shell, 0
+        while self.served and shell.may_claim and len(shell.live) < MOST_LIVE:
+            worker = shell.worker
+            claims = await shell.store.claim_runs(worker, list(self.served), BATCH)
+            if shell.worker != worker:
+                break  # declared dead meanwhile: they are freed with the rest
+            keys = {claim.key for claim in claims}
+            shell.in_hand |= keys
+            try:
+                for claim in claims:
+                    taken += await self._take(claim)
+                    shell.in_hand.discard(claim.key)
+            finally:
+                shell.in_hand -= keys
             if len(claims) < BATCH:
                 break
         return taken
 
     async def _watch(self) -> None:
-        swept = self._shell.clock.monotonic()
         while True:
             try:
                 async with asyncio.timeout(self._poll):
@@ -95,9 +99,6 @@ class Claims:
                 pass
             self._hint.clear()
             try:
-                if self._shell.clock.monotonic() - swept >= SWEEP_EVERY:
-                    swept = self._shell.clock.monotonic()
-                    await self._shell.store.sweep(self._shell.worker)
                 await self.take_all()
             except StoreError as error:
                 _log.warning("could not look for due runs: %s", error)

@@ -15,6 +15,9 @@ class Clock(Protocol):
     def monotonic(self) -> float:
         """Seconds, for measuring how long something took."""
 
+    def correct(self, by: int) -> None:
+        """The store's clock was seen to be so much ahead (negative: behind)."""
+
 
 class SystemClock:
     """The machine's clock, corrected by what the store's clock was seen to differ."""
@@ -31,3 +34,15 @@ class SystemClock:
     def monotonic(self) -> float:
         """See Clock.monotonic."""
         return time.monotonic()
+
+    def correct(self, by: int) -> None:
+        """See Clock.correct."""
+        self.offset += by
+
+
+def error_of(before: int, seen: int, after: int) -> int:
+    """How much a clock is behind another that showed `seen` at some moment between the two of
+    its own times: nothing when that lies between them, so that a slow answer moves no clock."""
+    if seen < before:
+        return seen - before
+    return max(seen - after, 0)

@@ -50,6 +50,8 @@ class Order(msgspec.Struct, gc=False):
     run_id: str
     #: Made once more, since the first time something cancelled the task it ran in.
     again: bool = False
+    #: Its run has given the task up: it was asked to stop, and how it ends changes nothing.
+    unwanted: bool = False
 
 
 class Dispatcher:

@@ -1,12 +1,13 @@
 """Effects: what a durable transition sets going. Never before it is durable.
 
-Attempts start (or wait for their time), the run's end is told to whoever waits, observers see
-what was recorded.
+Attempts start (or wait for their time), timers are armed and disarmed, the run's end is told to
+whoever waits, observers see what was recorded.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -14,14 +15,18 @@ from msgspec import Raw
 
 from perdure.engine.dispatcher import Order
 from perdure.kernel.actions import (
+    CancelTasks,
     CompleteTask,
     CreateTask,
     DispatchTask,
     FailTask,
     FinishRun,
+    ResolveWait,
     RetryTask,
+    SetPaused,
     Transition,
 )
+from perdure.kernel.events import TimerFired
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -54,51 +59,88 @@ class Effects:
             for action in transition.actions:
                 kind = type(action)
                 if kind is CreateTask:
-                    if action.input is not None:
+                    if action.status == "pending":
                         self.inputs[action.node] = Inputs(action.input, action.secrets)
+                    elif action.wake_at is not None:
+                        self.wait(action.node, action.task, action.wake_at)
                 elif kind is DispatchTask:
                     self.dispatch(action.node, action.task, action.attempt, action.not_before)
+                elif kind is CompleteTask:
+                    self.inputs.pop(action.node, None)
                 elif kind is RetryTask:
                     number = action.attempt + 1
                     self.dispatch(action.node, action.task, number, action.not_before)
-                elif kind is CompleteTask or kind is FailTask:
-                    self.inputs.pop(action.node, None)
                 elif kind is FinishRun:
                     self._shell.finished(self._live, action)
+                elif kind is FailTask or kind is ResolveWait:
+                    self._over(action.node)
+                elif kind is CancelTasks:
+                    self._cancel(action.nodes)
+                elif kind is SetPaused:
+                    self._pause(action.paused)
             if self._shell.observers:
                 self._shell.show(self._live, transition)
+
+    # ------------------------------------------------------------------ attempts
 
     def dispatch(self, node: str, task: str, number: int, not_before: int) -> None:
         """Start an attempt, or see that it starts at its time."""
         live = self._live
         if not_before and not_before > self._shell.clock.now():
-            live.at(not_before, lambda: self._due(node, task, number))
+            live.timers.arm(node, not_before, partial(self._due, node, task, number))
             return
         stored = self.inputs[node]
         if isinstance(stored.place, tuple):
+            live.fetching += 1
             self._shell.spawn(self._fetch_input(node, task, number, stored))
             return
-        self._order(node, task, number, stored.place, stored.secrets)
+        self._order(node, task, number, stored)
 
     def _due(self, node: str, task: str, number: int) -> None:
         self.dispatch(node, task, number, 0)
-        self._live.start_orders()
+        self._live.work.start()
 
     async def _fetch_input(self, node: str, task: str, number: int, stored: Inputs) -> None:
-        assert isinstance(stored.place, tuple)
-        data = await self._shell.read(self._live.key, stored.place)
-        stored.place = Raw(data)
-        if not self._live.dead:
-            self._order(node, task, number, stored.place, stored.secrets)
-            self._live.start_orders()
-
-    def _order(
-        self, node: str, task: str, number: int, value: Raw, secrets: Mapping[str, str]
-    ) -> None:
         live = self._live
+        assert isinstance(stored.place, tuple)
+        data = await self._shell.read(live.key, stored.place)
+        stored.place = Raw(data)
+        live.fetching -= 1
+        # Meanwhile the run may have gone, or nobody may want the attempt any more.
+        if not live.dead and self.inputs.get(node) is stored:
+            self._order(node, task, number, stored)
+            live.work.start()
+
+    def _order(self, node: str, task: str, number: int, stored: Inputs) -> None:
+        live = self._live
+        assert isinstance(stored.place, Raw)
         handling = live.machine.handling(node)
         order = Order(
-            node, handling.type, task, number, value, secrets, handling.timeout,
+            node, handling.type, task, number, stored.place, stored.secrets, handling.timeout,
             live.definition.name, live.run_id,
         )  # fmt: skip
-        live.orders.append(order)
+        live.work.orders.append(order)
+
+    # ------------------------------------------------------------------ waits, pauses, ends
+
+    def wait(self, node: str, task: str, due: int) -> None:
+        """See that a waiting node is told when its time has come."""
+        live = self._live
+        live.timers.arm(node, due, lambda: live.deliver(TimerFired(task, node, due)))
+
+    def _over(self, node: str) -> None:
+        """The node ended otherwise than by an output: neither timer nor input is of use."""
+        self.inputs.pop(node, None)
+        self._live.timers.disarm(node)
+
+    def _cancel(self, nodes: Collection[str]) -> None:
+        """These nodes' tasks are given up: attempts under way are asked to stop."""
+        for node in nodes:
+            self._over(node)
+        self._live.work.stop(nodes)
+
+    def _pause(self, paused: bool) -> None:
+        live = self._live
+        live.work.held = paused or live.settling
+        if not paused:
+            live.work.start()

@@ -5,8 +5,8 @@ a time. Decisions may run ahead of durability, effects never do: a step is execu
 row that dispatches it is durable. A refused row means that somebody else owns the run: it is
 dropped whole, and nothing more is written.
 
-Attempts are executed by runner tasks. A runner that finishes a step takes the next one itself,
-so that steps in sequence never change tasks.
+Mail is consumed by being recorded: every message leads to a row whose `read` says so, also when
+it was ignored or refused. Only a report of a local attempt that is ignored writes nothing.
 """
 
 from __future__ import annotations
@@ -14,52 +14,47 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
-from functools import partial
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from msgspec import Raw
 
-from perdure.codec.failures import record_failure
 from perdure.codec.journal import encode_row
-from perdure.engine.dispatcher import Order, Report
 from perdure.engine.effects import Effects
 from perdure.engine.ending import ends, finish_of
-from perdure.engine.handlers.port import StepNotRegistered
-from perdure.kernel.actions import Transition
-from perdure.kernel.events import NodeFailed
+from perdure.engine.mailbox import Mailbox, event_of
+from perdure.engine.runners import Runners
+from perdure.engine.timers import Timers
+from perdure.kernel.actions import Ignored, Refused, Transition
+from perdure.kernel.fold import fold_transition
 from perdure.kernel.protocol import Decision, Load, Loaded, Machine
+from perdure.kernel.run import Run
 from perdure.model.definition import Definition
-from perdure.model.durations import SECOND
-from perdure.model.errors import StoreError
-from perdure.model.failure import FailureRecord
-from perdure.stores.port import JournalRow, Release, RunChange, Stall
+from perdure.model.errors import PerdureError, StoreError
+from perdure.model.status import TERMINAL
+from perdure.stores.port import JournalRow, Mail, Release, RunChange, Stall
 
 if TYPE_CHECKING:
     from perdure.engine.shell import Shell
 
 _log = logging.getLogger("perdure.engine")
 
-#: A timer sleeps no longer than this before it looks at the clock again.
-LONGEST_SLEEP: Final = 60.0
-#: How many steps a run may make without giving the loop to others.
-TURN_STEPS: Final = 64
-TURN_SECONDS: Final = 0.005
-#: Seconds after which an attempt is made again whose task somebody else cancelled.
-CANCELLED_PAUSE: Final = 1.0
-
 #: Where a recorded value stands: in memory, or in the payload (seq, n).
 Place = Raw | tuple[int, int]
 
+#: Seconds until an event is decided on again that the store kept from being decided.
+TRY_AGAIN: Final = 1.0
+
 
 class LiveRun:
-    """One run. `seq` is the last journal row that is durable or under way, `last` the time of
-    its last transition."""
+    """One run. `seq` is the last journal row that is durable or under way; `run` is the snapshot
+    its machine decides on."""
 
     __slots__ = (
-        "_dead", "_decided", "_decision", "_free", "_idle", "_inbox", "_last", "_leaving",
-        "_pumping", "_runners", "_shell", "_under_way", "_waiter", "definition", "effects",
-        "epoch", "key", "machine", "orders", "outputs", "run_id", "seq", "timers",
+        "_decided", "_decision", "_leaving", "_pumping", "_read", "_recorded", "_shell",
+        "_submitted", "dead", "definition", "effects", "epoch", "fetching", "inbox", "key",
+        "machine", "mailbox", "outputs", "parking", "run", "run_id", "seq", "settling", "signals",
+        "timers", "under_way", "work",
     )  # fmt: skip
 
     def __init__(
@@ -69,72 +64,119 @@ class LiveRun:
         run_id: str,
         definition: Definition[Any, Any],
         machine: Machine,
+        run: Run,
         *,
         epoch: int,
         seq: int,
-        last: int,
+        read: int = 0,
     ) -> None:
         self.key = key
         self.run_id = run_id
         self.definition = definition
         self.machine = machine
+        self.run = run
         self.epoch = epoch
         self.seq = seq
-        #: Attempts that may start now.
-        self.orders: deque[Order] = deque()
-        #: Outputs recorded before this process held the run.
+        #: Dropped: it decides and writes nothing any more.
+        self.dead = False
+        #: Being let go: what comes waits for the store's answer.
+        self.parking = False
+        #: Loaded with mail that is not recorded yet: nothing is dispatched before.
+        self.settling = False
+        #: Reads of this run that are under way.
+        self.fetching = 0
+        #: Events, and messages that become events when it is their turn.
+        self.inbox: deque[Any] = deque()
+        self.under_way: list[Transition] | None = None
+        #: Values recorded before this process held the run: outputs by node, signals by id.
         self.outputs: Mapping[str, Place] = {}
+        self.signals: Mapping[str, Place] = {}
+        self.mailbox = Mailbox(read)
+        self.timers = Timers(shell.clock)
+        self.work = Runners(self, shell)
         self.effects = Effects(self, shell)
-        self.timers: set[asyncio.TimerHandle] = set()
         self._shell = shell
-        self._last = last
-        self._inbox: deque[Any] = deque()
         self._decided: list[Transition] = []
-        self._under_way: list[Transition] | None = None
-        #: A decision that waits for outputs to be loaded.
+        #: A decision that waits for values to be loaded.
         self._decision: Decision | None = None
-        self._dead = False
         #: How the run is let go of, once the row under way is answered.
         self._leaving: RunChange | None = None
         self._pumping = False
-        #: 1 while a runner is between two attempts: it takes the next order itself.
-        self._free = 0
-        self._runners: set[asyncio.Task[None]] = set()
-        #: Of the runner that waits for the row under way: what wakes it, and its task.
-        self._waiter: asyncio.Future[None] | None = None
-        self._idle: asyncio.Task[Any] | None = None
+        #: Messages applied; applied in the row under way; applied in durable rows.
+        self._read = self._submitted = self._recorded = read
 
     @property
-    def dead(self) -> bool:
-        """Dropped: it decides and writes nothing any more."""
-        return self._dead
+    def read(self) -> int:
+        """How many messages durable rows have applied."""
+        return self._recorded
 
     @property
     def runners(self) -> Sequence[asyncio.Task[None]]:
         """The tasks that are executing attempts."""
-        return tuple(self._runners)
+        return () if self.dead else tuple(self.work.working)
+
+    @property
+    def at_rest(self) -> bool:
+        """Whether nothing is under way: only what comes from outside, or a timer, moves it on."""
+        return (
+            self.under_way is None
+            and not self.dead
+            and not self.parking
+            and not self.inbox
+            and not self._decided
+            and not self.fetching
+            and not self.settling
+            and not self.mailbox.missing
+            and not self.timers.momentary
+            and self.work.at_rest
+        )
 
     # ------------------------------------------------------------------ deciding
 
     def deliver(self, event: Any) -> None:
         """Take an event; decide, submit, and start what is durable."""
-        self._inbox.append(event)
+        self.inbox.append(event)
+        self.pump()
+
+    def post(self, messages: Iterable[Mail]) -> None:
+        """Take messages, in whatever order they come; what is missing is fetched."""
+        if self.dead:
+            return
+        self.inbox.extend(self.mailbox.arrived(messages))
+        if self.mailbox.missing:
+            self.fetch_mail()
         self.pump()
 
     def pump(self) -> None:
         """Decide on everything that came, then hand the decisions to the committer."""
-        if self._pumping:
+        if self._pumping or self.parking:
             return
         self._pumping = True
         try:
-            while self._inbox and self._decision is None and not self._dead:
-                self._decide(self.machine.apply(self._inbox[0]), None)
-            if self._decided and self._under_way is None and not self._dead:
+            while self.inbox and self._decision is None and not self.dead:
+                first = self.inbox[0]
+                if type(first) is Mail:
+                    self._open(first)
+                else:
+                    self._decide(self.machine.apply(first), None)
+            if self._decided and self.under_way is None and not self.dead:
                 self._submit(self._decided, None)
         finally:
             self._pumping = False
-        if self.orders:
-            self.start_orders()
+        if not self.dead and self.work.orders:
+            self.work.start()
+
+    def _open(self, mail: Mail) -> None:
+        """A message's turn. One that a run which has ended did not read stays unread."""
+        if self.run.status in TERMINAL:
+            self.inbox.popleft()
+            return
+        try:
+            event = event_of(mail)
+        except PerdureError as error:
+            self._refuse(error)
+            return
+        self._decide(self.machine.apply(event), None)
 
     def _decide(self, decision: Decision, answer: Loaded | Exception | None) -> None:
         try:
@@ -145,90 +187,153 @@ class LiveRun:
             else:
                 asked = decision.throw(answer)
         except StopIteration as stop:
-            self._inbox.popleft()
-            self._take(stop.value)
+            self._take(self.inbox.popleft(), stop.value)
         except StoreError as error:
             self._try_again_later(error)
         except Exception as error:
+            if isinstance(error, PerdureError) and type(self.inbox[0]) is Mail:
+                self._refuse(error)
+                return
             _log.exception("%s/%s cannot go on", self.definition.name, self.run_id)
             self.stall(f"the engine could not apply an event: {error}")
         else:
             self._decision = decision
             self._load(asked)
 
-    def _take(self, transition: Transition) -> None:
-        if transition.ignored is None:
+    def _take(self, event: Any, transition: Transition) -> None:
+        if type(event) is Mail:
+            if transition.ignored is not None:
+                transition = self._note(Ignored(transition.ignored))
+            self._read = event.n
             self._decided.append(transition)
-            self._last = transition.at
+        elif transition.ignored is None:
+            self._decided.append(transition)
         else:
             _log.info("%s/%s: %s", self.definition.name, self.run_id, transition.ignored)
+            self._shell.ignored(self, event, transition.ignored)
 
-    def _load(self, asked: Load) -> None:
-        """Answer at once from memory, else fetch from the store and go on when it is there."""
-        places = {node: self.outputs.get(node) for node in asked.outputs}
-        if not any(isinstance(place, tuple) for place in places.values()):
-            found = {node: place for node, place in places.items() if isinstance(place, Raw)}
-            self._resume(Loaded(found))
-            return
-        self._shell.spawn(self._fetch(places))
+    def _refuse(self, error: PerdureError) -> None:
+        """The message at the front does not apply to this run."""
+        _log.info("%s/%s: refused a message: %s", self.definition.name, self.run_id, error)
+        mail = self.inbox.popleft()
+        self._decided.append(self._note(Refused(str(error))))
+        self._read = mail.n
 
-    async def _fetch(self, places: Mapping[str, Place | None]) -> None:
-        refs = {node: place for node, place in places.items() if isinstance(place, tuple)}
-        found = {node: place for node, place in places.items() if isinstance(place, Raw)}
-        try:
-            values = await self._shell.store.payloads(self.key, list(refs.values()))
-        except Exception as error:
-            self._resume(error if isinstance(error, StoreError) else StoreError(str(error)))
-            return
-        found.update(zip(refs, map(Raw, values), strict=True))
-        self._resume(Loaded(found))
-
-    def _resume(self, answer: Loaded | Exception) -> None:
-        decision, self._decision = self._decision, None
-        if decision is None or self._dead:
-            return
-        self._decide(decision, answer)
-        self.pump()
+    def _note(self, action: Ignored | Refused) -> Transition:
+        """A record beside the machine's own; the snapshot is what folding it gives."""
+        transition = Transition(max(self._shell.clock.now(), self.run.at), [action])
+        fold_transition(self.run, transition)
+        return transition
 
     def _try_again_later(self, error: Exception) -> None:
         """Transient: the event stays at the front of the inbox."""
         _log.warning("%s/%s: %s; trying again", self.definition.name, self.run_id, error)
         self._decision = _nothing()
-        self.after(1.0, self._forget_decision)
+        self.timers.after(TRY_AGAIN, self._forget_decision)
 
     def _forget_decision(self) -> None:
         self._decision = None
+        self.pump()
+
+    # ------------------------------------------------------------------ reading
+
+    def _load(self, asked: Load) -> None:
+        """Answer at once from memory, else fetch from the store and go on when it is there."""
+        outputs = {node: self.outputs.get(node) for node in asked.outputs}
+        signals = {id: self.signals.get(id) for id in asked.signals}
+        apart = [p for p in (*outputs.values(), *signals.values()) if isinstance(p, tuple)]
+        if not apart:
+            self._resume(Loaded(_held(outputs, {}), _held(signals, {})))
+            return
+        self.fetching += 1
+        self._shell.spawn(self._fetch(outputs, signals, apart))
+
+    async def _fetch(
+        self,
+        outputs: Mapping[str, Place | None],
+        signals: Mapping[str, Place | None],
+        apart: list[tuple[int, int]],
+    ) -> None:
+        answer: Loaded | Exception
+        try:
+            values = await self._shell.store.payloads(self.key, apart)
+        except Exception as error:
+            answer = error if isinstance(error, StoreError) else StoreError(str(error))
+        else:
+            found = dict(zip(apart, map(Raw, values), strict=True))
+            answer = Loaded(_held(outputs, found), _held(signals, found))
+        self.fetching -= 1
+        self._resume(answer)
+
+    def _resume(self, answer: Loaded | Exception) -> None:
+        decision, self._decision = self._decision, None
+        if decision is None or self.dead:
+            return
+        self._decide(decision, answer)
+        self.pump()
+
+    def heard_of(self, newest: int) -> None:
+        """There is mail up to this number."""
+        self.mailbox.known = max(self.mailbox.known, newest)
+        if self.mailbox.missing and not self.dead:
+            self.fetch_mail()
+
+    def fetch_mail(self) -> None:
+        """Read what came since, unless somebody is at it."""
+        if not self.mailbox.fetching:
+            self.mailbox.fetching = True
+            self.fetching += 1
+            self._shell.spawn(self._fetch_mail())
+
+    async def _fetch_mail(self) -> None:
+        messages: Sequence[Mail]
+        try:
+            messages = await self._shell.store.mail(self.key, self.mailbox.taken)
+        except StoreError as error:
+            _log.warning("%s/%s: its mail: %s", self.definition.name, self.run_id, error)
+            messages = ()  # the next beat says again that there is some
+        self.mailbox.fetching = False
+        self.fetching -= 1
+        if self.dead:
+            return
+        self.inbox.extend(self.mailbox.arrived(messages))
+        if messages and self.mailbox.missing:
+            self.fetch_mail()
         self.pump()
 
     # ------------------------------------------------------------------ recording
 
     def _submit(self, transitions: list[Transition], change: RunChange | None) -> None:
         self._decided = []
-        self._under_way = transitions
+        self.under_way = transitions
         self.seq += 1
+        self._submitted = self._read
         body, payloads = encode_row(transitions)
         if change is None and ends(transitions):
             change = finish_of(transitions, payloads, self.definition.retention)
         shell = self._shell
         row = JournalRow(
             self.key, self.seq, transitions[-1].at, shell.worker, shell.next_commit(), body,
-            self.epoch, 0, payloads, change,
+            self.epoch, self._read, payloads, change,
         )  # fmt: skip
         shell.commits.submit(row, self._answered)
 
     def _answered(self, verdict: Any) -> None:
-        transitions, self._under_way = self._under_way, None
-        if self._dead or transitions is None:
+        transitions, self.under_way = self.under_way, None
+        if self.dead or transitions is None:
             self._leave_after(verdict)
         elif verdict in ("accepted", "mine"):
+            self._recorded = self._submitted
             self.carry_out(transitions)
+            if self.settling and not self.dead:
+                self._settled()
             self.pump()
-            if not self.orders or self._shell.stopping:
-                self.wake()
+            if not self.dead:
+                self.work.answered()
         elif verdict == "busy":
             self.seq -= 1
             self._decided = [*transitions, *self._decided]
-            self.after(0.05, self.pump)
+            self.timers.after(0.05, self.pump)
         elif verdict == "refused":
             _log.warning(
                 "%s/%s was taken over by another worker: dropped here",
@@ -248,6 +353,14 @@ class LiveRun:
             _log.exception("%s/%s cannot go on", self.definition.name, self.run_id)
             self.stall(f"the engine could not carry out what was decided: {error!r}")
 
+    def _settled(self) -> None:
+        """What came while nobody held the run is durable: what it left standing may start."""
+        if not self.inbox and not self._decided:
+            self.settling = False
+            self.work.held = self.run.paused
+
+    # ------------------------------------------------------------------ ending
+
     def release(self, ready_at: int) -> None:
         """Let the run go, to be claimed again at `ready_at`."""
         self._leave(Release(ready_at))
@@ -257,11 +370,11 @@ class LiveRun:
         self._leave(Stall(reason))
 
     def _leave(self, change: RunChange) -> None:
-        if self._dead:
+        if self.dead:
             return
         self.die()
         self._leaving = change
-        if self._under_way is None:
+        if self.under_way is None:
             self._write_leaving(change)
 
     def _leave_after(self, verdict: Any) -> None:
@@ -271,192 +384,50 @@ class LiveRun:
         if verdict == "refused":
             self._shell.drop(self)
             return
-        if verdict not in ("accepted", "mine"):
+        if verdict in ("accepted", "mine"):
+            self._recorded = self._submitted
+        else:
             self.seq -= 1
         self._write_leaving(self._leaving)
 
     def _write_leaving(self, change: RunChange) -> None:
         shell = self._shell
-        at = max(shell.clock.now(), self._last)
+        at = max(shell.clock.now(), self.run.at)
         body, payloads = encode_row([Transition(at)])
         row = JournalRow(
-            self.key, self.seq + 1, at, shell.worker, shell.next_commit(), body, self.epoch, 0,
-            payloads, change,
+            self.key, self.seq + 1, at, shell.worker, shell.next_commit(), body, self.epoch,
+            self._recorded, payloads, change,
         )  # fmt: skip
         shell.commits.submit(row, lambda verdict: shell.left(self, verdict))
 
-    # ------------------------------------------------------------------ executing
-
-    def start_orders(self) -> None:
-        """See that somebody takes the attempts that may start."""
-        if not self.orders or self._dead or self._shell.stopping:
-            return
-        waiting = 0
-        if self._waiter is not None:
-            if not self._waiter.done():
-                self._waiter.set_result(None)
-            waiting = 1
-        else:
-            waiting = self._free
-        for _ in range(len(self.orders) - waiting):
-            order = self.orders.popleft()
-            task = self._shell.spawn(self._work(order))
-            self._runners.add(task)
-            task.add_done_callback(self._runners.discard)
-
-    async def _work(self, order: Order | None) -> None:
-        """Execute attempts for as long as there is one to take or a row under way."""
-        execute, orders = self._shell.dispatcher.execute, self.orders
-        loop = asyncio.get_running_loop()
-        task = asyncio.current_task()
-        assert task is not None
-        steps, started = 0, loop.time()
-        while order is not None:
-            try:
-                report = await execute(order)
-            except StepNotRegistered as error:
-                self.stall(str(error))
-                return
-            except (KeyboardInterrupt, SystemExit, asyncio.CancelledError):
-                raise
-            except BaseException as error:
-                # Whatever it is: a run that nobody works on and nobody is told of would hang.
-                _log.exception("%s/%s cannot go on", self.definition.name, self.run_id)
-                why = record_failure(error)
-                self.stall(f"the engine could not run node {order.node}: {why.kind}: {why.message}")
-                return
-            if self._dead:
-                return
-            if report is None or task.cancelling():
-                self._cancelled(order, report)
-                return
-            self._inbox.append(report)
-            self._free = 1
-            self.pump()
-            self._free = 0
-            order = orders.popleft() if orders else None
-            if order is None and self._waits_for_row():
-                order = await self._next_order(task)
-                started = loop.time()
-            steps += 1
-            if steps % TURN_STEPS == 0 or loop.time() - started > TURN_SECONDS:
-                order = await self._give_way(order)
-                started = loop.time()
-            if self._shell.stopping and order is not None:
-                orders.appendleft(order)
-                return
-
-    def _cancelled(self, order: Order, report: Report | None) -> None:
-        """The task was cancelled, and not by the engine: by a host that ends, then nothing here
-        happens any more, or by the step itself. It must not be used again. An attempt without an
-        outcome is made once more, then it has failed."""
-        if report is None and order.again and not self._shell.stopping:
-            why = "something in this process cancelled the task that the step ran in, twice"
-            failure = FailureRecord("CancelledError", why)
-            report = NodeFailed(order.task, order.node, order.number, failure)
-        if report is not None:
-            self.deliver(report)
-        else:
-            order.again = True
-            self.after(CANCELLED_PAUSE, partial(self._once_more, order))
-
-    def _once_more(self, order: Order) -> None:
-        self.orders.append(order)
-        self.start_orders()
-
-    def _waits_for_row(self) -> bool:
-        return self._under_way is not None and self._waiter is None and not self._dead
-
-    async def _give_way(self, order: Order | None) -> Order | None:
-        """Let others run, with no attempt in hand: what its steps left behind may cancel this
-        task now, and the attempt would be gone with it."""
-        if order is not None:
-            self.orders.appendleft(order)
-        try:
-            await asyncio.sleep(0)
-        except asyncio.CancelledError:
-            self.start_orders()
-            raise
-        return self.orders.popleft() if self.orders else None
-
-    async def _next_order(self, task: asyncio.Task[Any]) -> Order | None:
-        """Wait until the row under way is durable, and take what it lets start."""
-        while not self.orders and self._under_way is not None and not self._dead:
-            self._waiter = asyncio.get_running_loop().create_future()
-            self._idle = task
-            try:
-                await self._waiter
-            except asyncio.CancelledError:
-                self._waiter = self._idle = None
-                self.start_orders()  # one of them may have been meant for this runner
-                raise
-            finally:
-                self._waiter = self._idle = None
-        return self.orders.popleft() if self.orders else None
-
-    # ------------------------------------------------------------------ ending
-
-    def after(self, seconds: float, call: Callable[[], None]) -> None:
-        """Call later, unless the run is dropped first."""
-
-        def fire() -> None:
-            self.timers.discard(handle)
-            if not self._dead:
-                call()
-
-        handle = asyncio.get_running_loop().call_later(seconds, fire)
-        self.timers.add(handle)
-
-    def at(self, time: int, call: Callable[[], None]) -> None:
-        """Call when the engine's clock has reached `time` (µs since the epoch), unless the run
-        is dropped first. Sleeps are bounded and the clock is looked at anew after each: a laptop
-        that slept, or a clock that was set, is noticed."""
-        seconds = (time - self._shell.clock.now()) / SECOND
-        if seconds <= 0:
-            self.after(0.0, call)
-        else:
-            self.after(min(seconds, LONGEST_SLEEP), lambda: self._look(time, call))
-
-    def _look(self, time: int, call: Callable[[], None]) -> None:
-        if self._shell.clock.now() >= time:
-            call()
-        else:
-            self.at(time, call)
-
-    def wake(self) -> None:
-        """Let a runner that waits for the row look again."""
-        if self._waiter is not None and not self._waiter.done():
-            self._waiter.set_result(None)
-
     def die(self) -> None:
         """Decide and write nothing any more; running attempts are cancelled, their ends unheard."""
-        if self._dead:
+        if self.dead:
             return
-        self._dead = True
-        self.orders.clear()
-        self._inbox.clear()
+        self.dead = True
+        self.inbox.clear()
         self._decided.clear()
-        for handle in self.timers:
-            handle.cancel()
-        self.timers.clear()
+        self.timers.close()
+        self.work.end()
         # They refer to one another: until the garbage collector came by, nothing of the run would
         # be freed.
-        del self.effects
-        self.wake()
-        spared = (_current_task(), self._idle)  # one that only waits for a row ends by itself
-        for task in self._runners:
-            if task not in spared:
-                task.cancel()
+        del self.effects, self.work
+
+
+def _held(
+    places: Mapping[str, Place | None], apart: Mapping[tuple[int, int], Raw]
+) -> dict[str, Raw]:
+    """The values that are there."""
+    found = {}
+    for name, place in places.items():
+        if isinstance(place, Raw):
+            found[name] = place
+        elif place is not None:
+            found[name] = apart[place]
+    return found
 
 
 def _nothing() -> Decision:
     """Stands for a decision that is being waited for."""
     yield Load(())
     return Transition(0)
-
-
-def _current_task() -> asyncio.Task[Any] | None:
-    try:
-        return asyncio.current_task()
-    except RuntimeError:
-        return None

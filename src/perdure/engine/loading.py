@@ -1,12 +1,15 @@
 """Loading: from a claimed run's journal to a LiveRun that goes on where the last row ended.
 
 The journal is folded from its base; values that stand apart are left where they are until they
-are asked for. Every pending task is dispatched again, with the attempt it was at.
+are asked for. Unread mail is applied first: it may take back what is pending. Then every pending
+task is dispatched again, with the attempt it was at, and every timer is armed.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, cast
+import logging
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, Any, Final, cast
 
 import msgspec
 
@@ -14,10 +17,13 @@ from perdure.codec.journal import decode_row
 from perdure.engine.effects import Inputs
 from perdure.engine.live_run import LiveRun, Place
 from perdure.kernel.actions import (
+    BufferSignal,
     CompleteTask,
     CreateTask,
     DispatchTask,
     OpenRun,
+    ReopenRun,
+    ResolveWait,
     RetryTask,
 )
 from perdure.kernel.fold import fold_transition
@@ -27,16 +33,27 @@ from perdure.model.definition import Definition
 from perdure.model.errors import PerdureError, StoreError
 from perdure.stores.port import Claim, LoadedRun
 
+Read = Callable[[bytes, tuple[int, int]], Awaitable[bytes]]
+
 if TYPE_CHECKING:
     from perdure.engine.shell import Shell
 
 
+_log = logging.getLogger("perdure.engine")
+
+#: Actions whose output becomes their node's.
+_WITH_OUTPUT: Final = (CreateTask, CompleteTask, ResolveWait)
+
+
 class Recorded(msgspec.Struct):
-    """A journal read back: the snapshot, and where the values it names stand."""
+    """A journal read back: the snapshot, and where the values it names stand. `read`: how many
+    messages it has applied."""
 
     run: Run
     seq: int = 0
+    read: int = 0
     outputs: dict[str, Place] = {}
+    signals: dict[str, Place] = {}
     inputs: dict[str, Inputs] = {}
     due: dict[str, int] = {}
     #: A large input or config of the run: where it stands until it is fetched.
@@ -51,6 +68,7 @@ def read_journal(loaded: LoadedRun) -> Recorded:
         recorded.seq += 1
         if row.seq != recorded.seq:
             raise PerdureError(f"row {recorded.seq} of its journal is missing")
+        recorded.read = row.read
         try:
             transitions = decode_row(row.body)
         except StoreError as error:
@@ -68,17 +86,33 @@ def _note(recorded: Recorded, seq: int, action: Any) -> None:
         place = _place(seq, action.input, action.input_ref)
         if place is not None:
             recorded.inputs[action.node] = Inputs(place, action.secrets)
-    if kind is CreateTask or kind is CompleteTask:
+    if kind in _WITH_OUTPUT:
         place = _place(seq, action.output, action.output_ref)
         if place is not None:
             recorded.outputs[action.node] = place
     elif kind is DispatchTask or kind is RetryTask:
         recorded.due[action.node] = action.not_before
+    elif kind is BufferSignal:
+        place = _place(seq, action.payload, action.payload_ref)
+        if place is not None:
+            recorded.signals[action.signal] = place
     elif kind is OpenRun:
-        for name in ("input", "config"):
-            n = getattr(action, f"{name}_ref")
-            if n is not None:
-                recorded.opened[name] = (seq, n)
+        _note_context(recorded, seq, action)
+    elif kind is ReopenRun:
+        for node in action.reset:
+            for kept in (recorded.inputs, recorded.outputs, recorded.due):
+                kept.pop(node, None)
+        _note_context(recorded, seq, action)
+
+
+def _note_context(recorded: Recorded, seq: int, action: OpenRun | ReopenRun) -> None:
+    """Input and config of the run: in the snapshot, or apart until they are fetched."""
+    for name in ("input", "config"):
+        n = getattr(action, f"{name}_ref")
+        if n is not None:
+            recorded.opened[name] = (seq, n)
+        elif getattr(action, name) is not None:
+            recorded.opened.pop(name, None)
 
 
 def _place(seq: int, value: msgspec.Raw | None, ref: int | None) -> Place | None:
@@ -86,6 +120,12 @@ def _place(seq: int, value: msgspec.Raw | None, ref: int | None) -> Place | None
         return (seq, ref)
     # A value decoded from a row is a view of it: a copy does not keep the whole row in memory.
     return None if value is None else value.copy()
+
+
+async def fetch_context(shell_read: Read, recorded: Recorded, key: bytes) -> None:
+    """Put a large input or config into the snapshot."""
+    for name, place in recorded.opened.items():
+        setattr(recorded.run, name, msgspec.Raw(await shell_read(key, place)))
 
 
 async def bring_to_life(shell: Shell, claim: Claim, definition: Definition[Any, Any]) -> LiveRun:
@@ -96,19 +136,40 @@ async def bring_to_life(shell: Shell, claim: Claim, definition: Definition[Any, 
     run = recorded.run
     if run.status != "running":
         raise PerdureError(f"its journal says that the run is {run.status}, its row: running")
-    for name, place in recorded.opened.items():
-        (value,) = await shell.store.payloads(claim.key, [place])
-        setattr(run, name, msgspec.Raw(value))
+    if claim.crashes:
+        _log.warning(
+            "%s/%s: its owners died %d time(s) in a row without getting on",
+            definition.name, loaded.run.id, claim.crashes,
+        )  # fmt: skip
+
+    async def read(key: bytes, place: tuple[int, int]) -> bytes:
+        (value,) = await shell.store.payloads(key, [place])
+        return value
+
+    await fetch_context(read, recorded, claim.key)
     machine = cast("Machine", definition.machine(run, shell.deps))
     live = LiveRun(
-        shell, claim.key, loaded.run.id, definition, machine, epoch=claim.epoch,
-        seq=recorded.seq, last=run.at,
+        shell, claim.key, loaded.run.id, definition, machine, run,
+        epoch=claim.epoch, seq=recorded.seq, read=recorded.read,
     )  # fmt: skip
-    live.outputs = recorded.outputs
+    live.outputs, live.signals = recorded.outputs, recorded.signals
+    live.settling = bool(loaded.mail)
+    live.work.held = live.settling or run.paused
     shell.enter(live, run)
-    for node, state in run.nodes.items():
+    _go_on(live, recorded, loaded.run.not_before)
+    live.post(loaded.mail)
+    if not live.dead:
+        live.work.start()
+    return live
+
+
+def _go_on(live: LiveRun, recorded: Recorded, not_before: int) -> None:
+    """Dispatch what is pending, arm what waits. A delayed start waits for its time, although
+    somebody may have sent it something before."""
+    for node, state in recorded.run.nodes.items():
         if state.status == "pending":
             live.effects.inputs[node] = recorded.inputs[node]
-            live.effects.dispatch(node, state.task, state.attempt, recorded.due.get(node, 0))
-    live.start_orders()
-    return live
+            due = max(recorded.due.get(node, 0), not_before)
+            live.effects.dispatch(node, state.task, state.attempt, due)
+        elif state.wake_at is not None:
+            live.effects.wait(node, state.task, state.wake_at)

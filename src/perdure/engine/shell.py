@@ -11,28 +11,40 @@ import logging
 import random
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from functools import partial
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
+from perdure.engine.beats import Beats
 from perdure.engine.claims import Claims
 from perdure.engine.clock import Clock
 from perdure.engine.dispatcher import Dispatcher
+from perdure.engine.feed import Feed
 from perdure.engine.handlers.port import Handler
 from perdure.engine.ids import Ids
 from perdure.engine.lane import Lane
 from perdure.engine.live_run import LiveRun
+from perdure.engine.parking import Parking
+from perdure.engine.retention import purge_for_ever
+from perdure.engine.retrying import RetryRequest, Writer, retry
 from perdure.engine.starting import Beginning, StartRequest, begin, to_publish
 from perdure.engine.timeouts import Timeouts
+from perdure.engine.timers import DEADLINE
 from perdure.engine.waiters import Waiters
+from perdure.engine.watchdog import Watchdog
 from perdure.kernel.actions import FinishRun, Transition
 from perdure.kernel.events import DeadlineReached
 from perdure.kernel.protocol import Codec, Deps
 from perdure.kernel.run import Run
 from perdure.model.definition import Definition
+from perdure.model.durations import SECOND
 from perdure.model.errors import PerdureError, StoreError
 from perdure.model.policy import NO_RETRY, RetryPolicy
 from perdure.stores.port import (
+    LEASE,
     JournalRow,
+    Mail,
+    Message,
     NewRun,
+    Posted,
     Started,
     Store,
     StoredDefinition,
@@ -41,6 +53,11 @@ from perdure.stores.port import (
 )
 
 _log = logging.getLogger("perdure.engine")
+
+
+#: Defaults, in seconds.
+POLL: Final = 0.75
+PARK_AFTER: Final = 10.0
 
 
 CLOSED_WHILE_STARTING = "the engine was closed; whether the run was started is not known"
@@ -60,7 +77,9 @@ class Shell:
     """Use: `await open()`, then start and wait, then `await close(grace)`.
 
     `definitions` are served by name: their due runs are claimed. `rebuild` makes a definition
-    of a stored one, for runs that keep an older version than the one served.
+    of a stored one, for runs that keep an older version than the one served. `poll`: how often
+    the store is asked what is due, in seconds; `park_after`: how long a run rests in memory that
+    only waits.
     """
 
     def __init__(
@@ -76,7 +95,8 @@ class Shell:
         resources: Any = None,
         reveal: Callable[[Any, Mapping[str, str]], Any] | None = None,
         redact: Callable[[str], str] | None = None,
-        poll: float = 0.5,
+        poll: float = POLL,
+        park_after: float = PARK_AFTER,
     ) -> None:
         self.store = store
         self.clock = clock
@@ -85,7 +105,15 @@ class Shell:
         self.live: dict[bytes, LiveRun] = {}
         self._keys: dict[tuple[str, str], bytes] = {}
         self.observers: list[Observer] = []
+        #: Told of reports that changed nothing: the run, the event, why.
+        self.on_ignored: Callable[[LiveRun, Any, str], None] | None = None
         self.stopping = False
+        #: When this worker's lease may be over, by the monotonic clock: no effect starts then.
+        self.lease_over = 0.0
+        #: Some attempt did not start since the lease seemed over.
+        self.held_back = False
+        #: Runs under this worker's name that are on their way into or out of its memory.
+        self.in_hand: set[bytes] = set()
         self.timeouts = Timeouts()
         self.dispatcher = Dispatcher(
             handlers, codec, clock, self.timeouts, resources, reveal, redact
@@ -98,9 +126,14 @@ class Shell:
         self.starts: Lane[NewRun, Started] = Lane(store.start, alone=lambda: at_once)
         self.waiters = Waiters(store, self.live.__contains__)
         self.claims = Claims(self, definitions, rebuild, poll)
+        self.beats = Beats(self, poll)
+        self.parking = Parking(self, park_after)
+        self.watchdog = Watchdog(self)
+        self.feed = Feed(self)
         self._handlers = handlers
         self._info = info
         self._commit = 0
+        self._unsubscribe: Callable[[], None] | None = None
         self._tasks: set[asyncio.Task[Any]] = set()
         self._starting: set[asyncio.Future[Started]] = set()
 
@@ -109,7 +142,6 @@ class Shell:
     async def open(self) -> None:
         """Register as a worker, free what dead workers held, and begin to claim. Raises
         StoreError, with nothing left running."""
-        self.worker = self.ids.text()
         try:
             await self._enlist()
         except BaseException:
@@ -119,32 +151,75 @@ class Shell:
     async def _enlist(self) -> None:
         for definition in self.claims.served.values():
             await self.publish(definition)
-        freed = await self.store.register(self._info(self.worker))
+        freed = await self.register()
         if freed:
             _log.info("%d run(s) of workers that died go on here", freed)
+        self.watchdog.open()
+        self._unsubscribe = self.store.subscribe(self._hinted)
         await self.claims.open()
+        self.beats.open()
+        self.spawn(purge_for_ever(self.store))
+
+    async def register(self) -> int:
+        """Become a worker under a new id; how many runs of dead ones were freed."""
+        self.worker = self.ids.text()
+        began = self.clock.monotonic()
+        freed = await self.store.register(self._info(self.worker))
+        self.leased(began + LEASE / SECOND)
+        return freed
+
+    def leased(self, until: float) -> None:
+        """The lease lasts until then, by the monotonic clock; what was held back goes on."""
+        self.lease_over = max(self.lease_over, until)
+        if self.held_back:
+            self.held_back = False
+            for live in list(self.live.values()):
+                if not live.dead:
+                    live.work.start()
+
+    def _hinted(self) -> None:
+        """Something may be due, or have mail."""
+        self.claims.look()
+        self.beats.hint()
+
+    @property
+    def may_claim(self) -> bool:
+        """Whether this worker is alive, as far as it knows, and wants more runs."""
+        return not self.stopping and self.clock.monotonic() < self.lease_over
 
     async def close(self, grace: float) -> None:
         """Start nothing new, let running attempts end within `grace` seconds, write what is
         done, and let the rest go. Changes no run's status."""
         self.stopping = True
+        if self._unsubscribe is not None:
+            self._unsubscribe()
         await self.claims.close()
         runners = [task for live in self.live.values() for task in live.runners]
         if runners and grace > 0:
             await asyncio.wait(runners, timeout=grace)
+        await self.beats.close()
         try:
             async with asyncio.timeout(max(grace, 1.0)):
                 await self.commits.drain()
                 await self.starts.drain()
+                await self.parking.let_go_all()
         except TimeoutError:
             _log.error("the store did not take the last rows: what they say happens again")
+        await self.feed.close(max(grace, 1.0))
+        await self._forget_all()
+        for handler in self._handlers.values():
+            await handler.close()
+        await self.watchdog.close()
+        try:
+            await self.store.unregister(self.worker)
+        except StoreError as error:
+            _log.warning("could not sign off (%s): the next worker finds the runs", error)
+
+    async def _forget_all(self) -> None:
         self.commits.abandon()
         self.starts.abandon()
         for future in self._starting:
-            _refuse(
-                future,
-                PerdureError("the engine was closed; whether the run was started is not known"),
-            )
+            _refuse(future, PerdureError(CLOSED_WHILE_STARTING))
         for live in list(self.live.values()):
             live.die()
         self.live.clear()
@@ -152,12 +227,6 @@ class Shell:
         self.waiters.close()
         self.timeouts.close()
         await self._end_tasks()
-        for handler in self._handlers.values():
-            await handler.close()
-        try:
-            await self.store.unregister(self.worker)
-        except StoreError as error:
-            _log.warning("could not sign off (%s): the next worker finds the runs", error)
 
     async def _end_tasks(self) -> None:
         tasks = [task for task in self._tasks if task is not asyncio.current_task()]
@@ -178,14 +247,14 @@ class Shell:
         if not task.cancelled() and (error := task.exception()) is not None:
             _log.error("a task of the engine failed", exc_info=error)
 
+    # ------------------------------------------------------------------ starting
+
     def check_working(self) -> None:
         """Raise PerdureError before `open` and after `close`: only a worker may hold runs."""
         if self.stopping:
             raise PerdureError("the engine is closed: nothing was started")
         if not self.worker:
             raise PerdureError("the engine is not at work yet: use `async with engine:`")
-
-    # ------------------------------------------------------------------ starting
 
     async def publish(self, definition: Definition[Any, Any]) -> None:
         """Keep the definition with the store, so that its runs outlive its file."""
@@ -196,17 +265,20 @@ class Shell:
         PerdureError when the engine does not work."""
         self.check_working()
         owned = not request.delay and self.claims.serves(request.definition)
+        worker, key = self.worker, self.ids.key()
         beginning = begin(
-            request, self.deps, key=self.ids.key(), worker=self.worker, owned=owned,
-            commit=self.next_commit(),
-        )  # fmt: skip
+            request, self.deps, key=key, worker=worker, owned=owned, commit=self.next_commit()
+        )
         future: asyncio.Future[Started] = asyncio.get_running_loop().create_future()
+        self.in_hand.add(key)
 
         def answered(answer: Started | Exception) -> None:
+            self.in_hand.discard(key)
             if isinstance(answer, Exception):
                 _refuse(future, answer)
                 return
-            if answer.outcome != "exists" and owned:
+            # One that this worker was still to own when it was declared dead is claimed anew.
+            if answer.outcome != "exists" and owned and worker == self.worker:
                 self._born(request, beginning)
             if not future.done():
                 future.set_result(answer)
@@ -219,11 +291,41 @@ class Shell:
     def _born(self, request: StartRequest, beginning: Beginning) -> None:
         live = LiveRun(
             self, beginning.row.key, request.id, request.definition, beginning.machine,
-            epoch=beginning.row.first.epoch, seq=1, last=beginning.transition.at,
+            beginning.run, epoch=beginning.row.first.epoch, seq=1,
         )  # fmt: skip
         self.enter(live, beginning.run)
         live.carry_out([beginning.transition])
-        live.start_orders()
+        if not live.dead:
+            live.work.start()
+
+    # ------------------------------------------------------------------ mail
+
+    async def post(self, messages: Sequence[Message]) -> Sequence[Posted]:
+        """Into the mailboxes; runs that are in memory here take theirs at once."""
+        answers = await self.store.post(messages)
+        for message, answer in zip(messages, answers, strict=True):
+            if answer.outcome != "posted":
+                continue
+            live = self.live.get(answer.key)
+            if live is None:
+                self.claims.look()
+            else:
+                mail = Mail(answer.n, message.id, message.kind, message.name, message.body)
+                live.post((mail,))
+        return answers
+
+    async def retry(self, request: RetryRequest) -> None:
+        """Let an ended run go on, as its short owner; a worker that serves it, maybe this one,
+        takes it. Raises what `retry` raises."""
+        await self.publish(request.definition)
+        writer = Writer(self.worker, self.next_commit, self.in_hand)
+        await retry(self.store, self.deps, request, writer)
+        self.claims.look()
+
+    def ignored(self, live: LiveRun, event: Any, reason: str) -> None:
+        """A local report changed nothing, and nothing is written of it (D-38)."""
+        if self.on_ignored is not None:
+            _shield(self.on_ignored, live, event, reason)
 
     # ------------------------------------------------------------------ runs in memory
 
@@ -235,11 +337,12 @@ class Shell:
         self.live[live.key] = live
         self._keys[live.definition.name, live.run_id] = live.key
         if run.deadline is not None:
-            live.at(run.deadline, partial(live.deliver, DeadlineReached()))
+            deadline = partial(live.deliver, DeadlineReached())
+            live.timers.arm(DEADLINE, run.deadline, deadline)
         for observer in self.observers:
             _shield(observer.entered, live, run)
 
-    def _forget(self, live: LiveRun) -> None:
+    def forget(self, live: LiveRun) -> None:
         """A run leaves memory; another one in its place stays."""
         if self.live.get(live.key) is live:
             del self.live[live.key], self._keys[live.definition.name, live.run_id]
@@ -256,19 +359,19 @@ class Shell:
 
     def finished(self, live: LiveRun, action: FinishRun) -> None:
         """A run's end is durable."""
-        self._forget(live)
+        self.forget(live)
         live.die()
         self.waiters.ended(live.key, action)
 
     def drop(self, live: LiveRun) -> None:
-        """The run is not ours any more, or cannot be loaded: forget it."""
-        self._forget(live)
+        """The run belongs to another worker now: forget it."""
+        self.forget(live)
         live.die()
         self.waiters.left(live.key)
 
     def left(self, live: LiveRun, verdict: Any) -> None:
         """A release or a stall was answered; in every case the run is not ours any more."""
-        self._forget(live)
+        self.forget(live)
         self.waiters.left(live.key)
         if verdict not in ("accepted", "mine"):
             _log.warning("%s/%s was let go: %s", live.definition.name, live.run_id, verdict)

@@ -12,6 +12,7 @@ from perdure.graph.lines import with_lines
 from perdure.graph.read import as_text, canonical, plain
 from perdure.graph.specs import check_spec
 from perdure.graph.templates import Templates, compile_all, reading_problems
+from perdure.graph.waits import OLDER_TYPES
 from perdure.model.errors import GraphError
 from perdure.model.graph import Edge, GraphShape
 from perdure.model.graph_rules import (
@@ -59,7 +60,8 @@ def check(source: str | bytes | Mapping[str, Any]) -> Checked:
         check_spec(node, findings)
     findings += repeated_ids([(node.index, node.id) for node in document.nodes])
     findings += edge_problems(types, edges)
-    shape, ranks = _order(types, [edge for _, edge in edges], findings)
+    newer = {node: OLDER_TYPES.get(kind, kind) for node, kind in types.items()}
+    shape, ranks = _order(newer, [edge for _, edge in edges], findings)
     if ranks is not None:
         findings += entry_problems(shape, ranks, document.entry)
     templates = compile_all(document, findings)

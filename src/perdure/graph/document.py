@@ -14,7 +14,7 @@ from perdure.graph.form import Form, named
 from perdure.graph.read import pointer
 from perdure.model.durations import SECOND
 from perdure.model.errors import InvalidName
-from perdure.model.graph import CONTROL_TYPES, NODE_TYPES
+from perdure.model.graph import CONTROL_TYPES
 from perdure.model.graph_rules import Finding, did_you_mean
 from perdure.model.names import check_name, is_node_id
 from perdure.model.policy import RetryPolicy, checked_policy
@@ -29,15 +29,16 @@ RETRY_KEYS: Final = (
     *("attempts", "initial", "factor", "max_delay", "jitter", "max_elapsed"),
     *("retry_on", "never_on"),
 )
-ON_FAILURE: Final = ("continue",)
-LATER_ON_FAILURE: Final = ("drain", "cancel")
+ON_FAILURE: Final = ("continue", "drain", "cancel")
 #: In the order documents are explained, for messages.
-TYPES: Final = ("HTTP", "TASK", "SWITCH", "FORK", "JOIN")
-LATER_TYPES: Final = ("WAIT", "WAIT_FOR_SIGNAL", "WAIT_FOR_EVENT", "MAP", "CHILD")
+TYPES: Final = (
+    *("HTTP", "TASK", "SWITCH", "FORK", "JOIN"),
+    *("WAIT", "WAIT_FOR_SIGNAL", "WAIT_FOR_EVENT"),
+)
+WAITS: Final = frozenset({"WAIT", "WAIT_FOR_SIGNAL", "WAIT_FOR_EVENT"})
+LATER_TYPES: Final = ("MAP", "CHILD")
 MAX_NODES: Final = 10_000
 DEFAULT_RETENTION: Final = 30 * 86_400 * SECOND
-
-assert frozenset(TYPES) == NODE_TYPES
 
 
 class NodeEntry(msgspec.Struct, frozen=True):
@@ -108,7 +109,7 @@ def read_document(value: dict[str, Any], findings: list[Finding]) -> Document:
         entry=form.typed("entry", str, "write the id of a node"),
         max_duration=_positive(form, "max_duration", "leave it out for no end"),
         retention=_positive(form, "retention", "leave it out for 30 days") or DEFAULT_RETENTION,
-        on_failure=_on_failure(form),
+        on_failure=form.choice("on_failure", ON_FAILURE) or "continue",
         nodes=_nodes(form),
         edges=_edges(form),
         output=value.get("output"),
@@ -123,18 +124,6 @@ def _name(form: Form, key: str, example: str) -> str | None:
     except InvalidName as error:
         form.problem(key, str(error))
         return None
-
-
-def _on_failure(form: Form) -> str:
-    said = form.value.get("on_failure")
-    if said in LATER_ON_FAILURE:
-        form.problem(
-            "on_failure",
-            f'this version does not have "{said}" yet',
-            "leave it out: the other branches go on",
-        )
-        return "continue"
-    return form.choice("on_failure", ON_FAILURE) or "continue"
 
 
 def _positive(form: Form, key: str, otherwise: str) -> int | None:
@@ -171,10 +160,10 @@ def _node(index: int, item: Any, at: str, findings: list[Finding]) -> NodeEntry 
         )
     kind = _node_type(form)
     label = form.text("label")
-    if kind in CONTROL_TYPES:
+    if kind in CONTROL_TYPES | WAITS:
         for key in ("retry", "timeout", "queue"):
             if key in item:
-                form.problem(key, f'a {kind} runs nothing: it has no "{key}"', "take it out")
+                form.problem(key, f'a {kind} runs nothing: it has no "{key}"', _instead(kind, key))
         retry, timeout, queue = None, None, None
     else:
         retry, timeout, queue = _retry(form), form.duration("timeout"), None
@@ -183,6 +172,13 @@ def _node(index: int, item: Any, at: str, findings: list[Finding]) -> NodeEntry 
     if not named_node:
         return None
     return NodeEntry(index, item["id"], kind, item.get("spec"), retry, timeout, queue, label)
+
+
+def _instead(kind: str, key: str) -> str:
+    if key != "timeout" or kind not in WAITS - {"WAIT"}:
+        return "take it out"
+    said = "timeout" if kind == "WAIT_FOR_SIGNAL" else "timeout_seconds"
+    return f'say how long it waits as "{said}" of its spec'
 
 
 def _node_type(form: Form) -> str:

@@ -32,6 +32,11 @@ def named(value: object) -> str:
     return shown if len(shown) <= 60 else f"{shown[:57]}…"
 
 
+def templated(value: object) -> bool:
+    """Whether a value is text with a template in it, known only when a run reaches the node."""
+    return isinstance(value, str) and "{{" in value
+
+
 class Form:
     """One object (`value`) at `at`, belonging to `node` if to any."""
 

@@ -10,8 +10,11 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from perdure.graph.check import Checked, check, in_order
+from perdure.graph.document import WAITS
+from perdure.graph.form import templated
 from perdure.graph.lines import with_lines
 from perdure.graph.templates import Reading
+from perdure.graph.waits import is_bounded
 from perdure.model.errors import GraphError
 from perdure.model.graph_rules import Finding, unreached
 
@@ -23,7 +26,7 @@ def lint(source: str | bytes | Mapping[str, Any], /) -> list[Finding]:
     except GraphError as error:
         return [_finding(problem) for problem in error.problems]
     found: list[Finding] = []
-    for warn in (_switches, _joins, _skippable_reads, _computed_reads, _unreached):
+    for warn in (_switches, _joins, _waits, _skippable_reads, _computed_reads, _unreached):
         found += warn(checked)
     return in_order([*checked.findings, *with_lines(found, checked.text)])
 
@@ -77,6 +80,26 @@ def _joins(checked: Checked) -> Iterator[Finding]:
         if node.type == "FORK" and (count := len(shape.outgoing[node.id])) < 2:
             ways = "no edge leaves" if not count else "one edge leaves"
             yield _warning(node.at, node.id, f"{ways} this FORK", "take it out, or add edges")
+
+
+def _waits(checked: Checked) -> Iterator[Finding]:
+    """Waits that may never end, and waits that say two ends."""
+    endless = checked.document.max_duration is None
+    for node in checked.document.nodes:
+        if node.type == "WAIT" and _says_twice(node.spec):
+            message = '"until" goes before a duration, which is never looked at'
+            yield _warning(f"{node.at}/spec", node.id, message, "take one out")
+        elif node.type in WAITS - {"WAIT"} and endless and not is_bounded(node.spec):
+            key = "timeout" if node.type == "WAIT_FOR_SIGNAL" else "timeout_seconds"
+            hint = f'say "{key}" here, or "max_duration" of the document'
+            message = "a run waits here for ever if the signal never comes"
+            yield _warning(node.at, node.id, message, hint)
+
+
+def _says_twice(spec: Any) -> bool:
+    if not isinstance(spec, dict) or spec.get("until") is None or templated(spec["until"]):
+        return False
+    return any(spec.get(key) is not None for key in ("duration", "duration_seconds"))
 
 
 def _skippable_reads(checked: Checked) -> Iterator[Finding]:

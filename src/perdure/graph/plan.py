@@ -6,9 +6,10 @@ from collections.abc import Iterable
 
 from perdure.expr import References
 from perdure.graph.document import Document, NodeEntry
-from perdure.graph.specs import templated
+from perdure.graph.form import templated
 from perdure.graph.templates import Templates
-from perdure.kernel.plan import GraphPlan, PlannedEdge, PlannedNode
+from perdure.graph.waits import OLDER_TYPES, EventSpec
+from perdure.kernel.plan import GraphPlan, PlannedEdge, PlannedNode, SpecTemplate
 from perdure.model.durations import microseconds
 from perdure.model.graph import GraphShape
 
@@ -52,10 +53,13 @@ def _planned(node: NodeEntry, templates: Templates, reads: Reads) -> PlannedNode
         # The time of a request is that of its attempt.
         stated = spec["timeout"]
         timeout = None if templated(stated) else microseconds(stated)
+    template: SpecTemplate = templates.specs[node.id]
+    if node.type == "WAIT_FOR_EVENT":
+        template = EventSpec(template)
     return PlannedNode(
         id=node.id,
-        type=node.type,
-        spec=templates.specs[node.id],
+        type=OLDER_TYPES.get(node.type, node.type),
+        spec=template,
         reads=reads,
         retry=node.retry,
         timeout=timeout,

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from perdure.graph.document import LATER_TYPES, MAX_NODES, ON_FAILURE, TYPES
+from perdure.graph.document import LATER_TYPES, MAX_NODES, ON_FAILURE, TYPES, WAITS
 from perdure.graph.specs import MAX_SIZE, METHODS
+from perdure.graph.waits import MAX_SIGNAL_NAME
 
 _TEMPLATE: Final = {"type": "string", "pattern": r"\{\{"}
 _DURATION: Final = {
@@ -29,6 +30,22 @@ _NODE_ID: Final = {
     "maxLength": 256,
     "pattern": r"^[A-Za-z_]([A-Za-z0-9_-]*[A-Za-z0-9_])?$",
     "description": "Letters, digits, _ and -; starts with a letter or _, does not end in -.",
+}
+_SIGNAL: Final = {
+    "anyOf": [{"type": "string", "minLength": 1, "maxLength": MAX_SIGNAL_NAME}, _TEMPLATE],
+    "description": "The signal's name.",
+}
+_NUMBER: Final = {
+    "type": "string",
+    "pattern": r"^\s*[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?\s*$",
+}
+_SECONDS: Final = {
+    "description": "Seconds, as a number or as text that is one.",
+    "anyOf": [
+        {"type": "number", "minimum": 0},
+        _NUMBER,
+        _TEMPLATE,
+    ],
 }
 _LABEL: Final = {"type": "string", "minLength": 1, "maxLength": 256}
 
@@ -75,6 +92,10 @@ def json_schema() -> dict[str, Any]:
             "node": _node(),
             "http": _http(),
             "task": _task(),
+            "seconds": _SECONDS,
+            "wait": _wait(),
+            "wait_for_signal": _wait_for_signal(),
+            "wait_for_event": _wait_for_event(),
         },
     }
 
@@ -146,7 +167,12 @@ def _node() -> dict[str, Any]:
         "allOf": [
             _when(["HTTP"], {"properties": {"spec": _spec("http")}, "required": ["spec"]}),
             _when(["TASK"], {"properties": {"spec": _spec("task")}, "required": ["spec"]}),
-            _when(["SWITCH", "FORK", "JOIN"], {**control, **nothing}),
+            *(
+                _when([kind], {"properties": {"spec": _spec(kind.lower())}, "required": ["spec"]})
+                for kind in sorted(WAITS)
+            ),
+            _when(["SWITCH", "FORK", "JOIN"], control),
+            _when(["SWITCH", "FORK", "JOIN", *sorted(WAITS)], nothing),
         ],
     }
 
@@ -162,6 +188,38 @@ def _when(types: list[str], then: dict[str, Any]) -> dict[str, Any]:
 def _task() -> dict[str, Any]:
     step = {"anyOf": [_NAME, {"$ref": "#/$defs/template"}], "description": "The step's name."}
     return _object({"step": step, "input": {}}, ["step"])
+
+
+def _wait() -> dict[str, Any]:
+    until = {"type": "string", "pattern": r"^\d{4}-\d\d-\d\d[Tt ].*([Zz]|[-+]\d\d:\d\d)$|\{\{"}
+    return {
+        **_object(
+            {
+                "duration": {"anyOf": [{"$ref": "#/$defs/duration"}, _NUMBER, _TEMPLATE]},
+                "duration_seconds": {"$ref": "#/$defs/seconds"},
+                "until": {**until, "description": "RFC 3339 with a zone; goes before a duration."},
+            },
+            [],
+        ),
+        "anyOf": [{"required": [key]} for key in ("duration", "duration_seconds", "until")],
+    }
+
+
+def _wait_for_signal() -> dict[str, Any]:
+    properties = {
+        "signal": _SIGNAL,
+        "timeout": {
+            "anyOf": [{"$ref": "#/$defs/duration"}, _NUMBER, _TEMPLATE],
+            "description": "Then the node fails; 0: it waits for ever.",
+        },
+        "timeout_seconds": {"$ref": "#/$defs/seconds"},
+    }
+    return _object(properties, ["signal"])
+
+
+def _wait_for_event() -> dict[str, Any]:
+    seconds = {"$ref": "#/$defs/seconds"}
+    return _object({"event": _SIGNAL, "timeout_seconds": seconds}, ["event"])
 
 
 def _http() -> dict[str, Any]:

@@ -11,8 +11,9 @@ from collections.abc import Callable, Mapping
 from typing import Final
 
 from perdure.graph.document import NodeEntry
-from perdure.graph.form import Form, named
+from perdure.graph.form import Form, named, templated
 from perdure.graph.read import pointer
+from perdure.graph.waits import check_event, check_signal, check_wait
 from perdure.model.errors import InvalidName
 from perdure.model.graph_rules import Finding
 from perdure.model.names import check_name
@@ -36,11 +37,6 @@ FRAMING: Final = frozenset(
 )
 _SCHEMES: Final = ("http://", "https://")
 _STATUS_CLASS: Final = re.compile(r"[1-5]xx")
-
-
-def templated(value: object) -> bool:
-    """Whether a value is text with a template in it, known only when a run reaches the node."""
-    return isinstance(value, str) and "{{" in value
 
 
 def check_spec(node: NodeEntry, findings: list[Finding]) -> None:
@@ -154,8 +150,17 @@ def _check_expect(form: Form) -> None:
             form.problem("expect", f"{named(status)} is not an HTTP status", hint)
 
 
-_CHECKS: Final[Mapping[str, Callable[[Form], None]]] = {"HTTP": _check_http, "TASK": _check_task}
+_CHECKS: Final[Mapping[str, Callable[[Form], None]]] = {
+    "HTTP": _check_http,
+    "TASK": _check_task,
+    "WAIT": check_wait,
+    "WAIT_FOR_SIGNAL": check_signal,
+    "WAIT_FOR_EVENT": check_event,
+}
 _EXAMPLES: Final = {
     "HTTP": 'write "spec": {"url": "https://…"}',
     "TASK": 'write "spec": {"step": "ship-order", "input": {…}}',
+    "WAIT": 'write "spec": {"duration": "24h"}',
+    "WAIT_FOR_SIGNAL": 'write "spec": {"signal": "approved", "timeout": "24h"}',
+    "WAIT_FOR_EVENT": 'write "spec": {"event": "approved", "timeout_seconds": 3600}',
 }

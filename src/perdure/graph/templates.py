@@ -23,8 +23,9 @@ from perdure.expr import (
     compile_template,
 )
 from perdure.expr.template_text import compile_text
-from perdure.graph.document import Document
+from perdure.graph.document import WAITS, Document
 from perdure.graph.read import pointer
+from perdure.graph.waits import stated
 from perdure.model.graph_rules import Finding, Ranks, did_you_mean
 
 ROOTS: Final = ("input", "config", "tasks", "system", "secrets")
@@ -71,6 +72,8 @@ def compile_all(document: Document, findings: list[Finding]) -> Templates:
     result = Templates()
     for node in document.nodes:
         spec = {} if node.spec is None else node.spec
+        if node.type in WAITS:
+            spec = stated(spec)
         at = pointer(node.at, "spec")
         template = _template(spec, at, node.id, "spec", result.readings, findings)
         if template is not None:
@@ -152,7 +155,7 @@ def reading_problems(
     about order."""
     for reading in readings:
         yield from _root_problems(reading, types)
-        yield from _secret_problems(reading)
+        yield from _secret_problems(reading, types)
         reader = reading.node if reading.node in types else None
         for task, at in reading.refs.task_positions.items():
             if task not in types:
@@ -178,10 +181,14 @@ def _root_problems(reading: Reading, types: Mapping[str, str]) -> Iterator[Findi
                 yield reading.problem(f'there is nothing called "{root}"', at, hint)
 
 
-def _secret_problems(reading: Reading) -> Iterator[Finding]:
-    if reading.what == "output" and "secrets" in reading.refs.root_positions:
-        at = reading.refs.root_positions["secrets"]
+def _secret_problems(reading: Reading, types: Mapping[str, str]) -> Iterator[Finding]:
+    at = reading.refs.root_positions.get("secrets")
+    if at is None:
+        return
+    if reading.what == "output":
         yield reading.problem("the output is recorded: it may not read secrets", at)
+    elif reading.what == "spec" and types.get(reading.node or "") in WAITS:
+        yield reading.problem("what a node waits for is recorded: it may not read secrets", at)
 
 
 _TAIL: Final = re.compile(r"(?:-[A-Za-z0-9_]+)+")

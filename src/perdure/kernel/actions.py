@@ -64,6 +64,9 @@ class CreateTask(Action, frozen=True, tag="CreateTask"):
     failure: FailureRecord | None = None
     branches: tuple[str, ...] | None = None
     secrets: dict[str, str] = {}
+    #: Of a `waiting` task: when its timer is due (µs since the epoch), and the signal it awaits.
+    wake_at: int | None = None
+    awaited_signal: str | None = None
 
 
 class DispatchTask(Action, frozen=True, tag="DispatchTask"):
@@ -105,6 +108,73 @@ class RetryTask(Action, frozen=True, tag="RetryTask"):
     not_before: int
 
 
+class ResolveWait(Action, frozen=True, tag="ResolveWait"):
+    """A waiting task ended: its timer fired, its signal came (or never did), or it was given up."""
+
+    task: str
+    node: str
+    status: TaskStatus
+    output: RawOrNone = None
+    output_ref: int | None = None
+    failure: FailureRecord | None = None
+
+
+class BufferSignal(Action, frozen=True, tag="BufferSignal"):
+    """A signal that no node waits for yet is kept. `signal` is the message's id."""
+
+    signal: str
+    name: str
+    payload: RawOrNone = None
+    payload_ref: int | None = None
+
+
+class ConsumeSignal(Action, frozen=True, tag="ConsumeSignal"):
+    """A kept signal was taken by a node."""
+
+    signal: str
+    node: str
+
+
+class CancelTasks(Action, frozen=True, tag="CancelTasks"):
+    """The named nodes' active tasks end failed (or, draining, canceled), for this reason."""
+
+    failure: FailureRecord
+    nodes: tuple[str, ...] = ()
+    status: TaskStatus = "failed"
+
+
+class ReopenRun(Action, frozen=True, tag="ReopenRun"):
+    """A finished run goes on: the reset nodes' tasks are forgotten, the rest is kept. Input and
+    config replace the old ones where given."""
+
+    version: str
+    hash: str
+    reset: tuple[str, ...]
+    input: RawOrNone = None
+    input_ref: int | None = None
+    config: RawOrNone = None
+    config_ref: int | None = None
+    deadline: int | None = None
+
+
+class SetPaused(Action, frozen=True, tag="SetPaused"):
+    """Dispatches are held, or go on."""
+
+    paused: bool
+
+
+class Ignored(Action, frozen=True, tag="Ignored"):
+    """A message was read and changed nothing, for this reason. Recording it is what consumes it."""
+
+    reason: str
+
+
+class Refused(Action, frozen=True, tag="Refused"):
+    """A message was read and does not apply to this run."""
+
+    error: str
+
+
 class Claimed(Action, frozen=True, tag="Claimed"):
     """Another worker took the run from one that died. Written by the store, never decided."""
 
@@ -121,7 +191,22 @@ class FinishRun(Action, frozen=True, tag="FinishRun"):
 
 
 AnyAction: TypeAlias = (
-    OpenRun | CreateTask | DispatchTask | CompleteTask | FailTask | RetryTask | Claimed | FinishRun
+    OpenRun
+    | CreateTask
+    | DispatchTask
+    | CompleteTask
+    | FailTask
+    | RetryTask
+    | ResolveWait
+    | BufferSignal
+    | ConsumeSignal
+    | CancelTasks
+    | ReopenRun
+    | SetPaused
+    | Ignored
+    | Refused
+    | Claimed
+    | FinishRun
 )
 
 
@@ -129,6 +214,7 @@ class Transition(msgspec.Struct, omit_defaults=True, gc=False):
     """What one event led to, at one time (µs since the epoch).
 
     `ignored` says why an event changed nothing; such a transition has no actions.
+    `signal_delivered`: a node took the signal at once (False: it is kept).
     """
 
     at: int
@@ -138,6 +224,7 @@ class Transition(msgspec.Struct, omit_defaults=True, gc=False):
 
 
 __all__ = [
-    "Action", "AnyAction", "Claimed", "CompleteTask", "CreateTask", "DispatchTask", "FailTask",
-    "FinishRun", "OpenRun", "RetryTask", "Transition",
+    "Action", "AnyAction", "BufferSignal", "CancelTasks", "Claimed", "CompleteTask",
+    "ConsumeSignal", "CreateTask", "DispatchTask", "FailTask", "FinishRun", "Ignored", "OpenRun",
+    "Refused", "ReopenRun", "ResolveWait", "RetryTask", "SetPaused", "Transition",
 ]  # fmt: skip

@@ -48,4 +48,57 @@ class DeadlineReached(msgspec.Struct, frozen=True):
     """The run has taken as long as its definition lets it."""
 
 
-Event: TypeAlias = RunStarted | NodeCompleted | NodeFailed | DeadlineReached
+class TimerFired(msgspec.Struct, frozen=True):
+    """A waiting node's time came: a WAIT's end, or a signal wait's timeout. `due`: the time the
+    timer was armed for (D-13)."""
+
+    task: str
+    node: str
+    due: int
+
+
+class SignalReceived(msgspec.Struct, frozen=True):
+    """Something outside sent a named value. `id` is the message's, unique in the run; `payload`
+    is JSON text or absent."""
+
+    name: str
+    id: str
+    payload: Raw | None = None
+
+
+class RunCancelled(msgspec.Struct, frozen=True):
+    """Somebody wants the run to end. An empty reason reads "cancelled"."""
+
+    reason: str = ""
+
+
+class RunRetried(msgspec.Struct, frozen=True):
+    """Somebody wants a finished run to go on, from `node` or from every failed node, on the
+    definition the machine was made with. `deadline` in µs since the epoch."""
+
+    node: str | None = None
+    input: Raw | None = None
+    config: Raw | None = None
+    deadline: int | None = None
+
+
+class RunPaused(msgspec.Struct, frozen=True):
+    """Dispatches are to be held."""
+
+
+class RunUnpaused(msgspec.Struct, frozen=True):
+    """Dispatches are to go on."""
+
+
+Event: TypeAlias = (
+    RunStarted
+    | NodeCompleted
+    | NodeFailed
+    | DeadlineReached
+    | TimerFired
+    | SignalReceived
+    | RunCancelled
+    | RunRetried
+    | RunPaused
+    | RunUnpaused
+)

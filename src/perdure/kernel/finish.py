@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from msgspec import Raw
 
-from perdure.kernel.actions import FailTask, FinishRun
+from perdure.kernel.actions import FinishRun
 from perdure.kernel.routing import edge_is_active
 from perdure.kernel.turn import NeedLoad, Turn
 from perdure.model.errors import StoreError
@@ -34,29 +34,25 @@ def finish(turn: Turn) -> None:
     turn.emit_for_run(FinishRun("completed", output=output))
 
 
-def finish_at_deadline(turn: Turn) -> None:
-    """Whatever is active fails, and the run with it, kind `workflow.timeout` (D-1)."""
-    failure = FailureRecord("workflow.timeout", "the run reached its max_duration", permanent=True)
-    for node, state in list(turn.run.nodes.items()):
-        if state.status == "pending":
-            turn.emit(FailTask(state.task, node, state.attempt, failure))
-    turn.emit_for_run(FinishRun("failed", failure=failure))
-
-
 def failed_nodes(turn: Turn) -> FailureRecord | None:
     """The run's failure when nodes failed: their count, and the first one's kind and message."""
-    first = turn.run.first_failure
-    if first is None:
+    failures = turn.run.failures
+    if not failures:
         return None
-    node, failure = first
-    message = f"workflow has {turn.run.failed} failed task(s): {node}: {failure.message}"
-    details = {"node": node, "failed": turn.run.failed, "details": failure.details}
+    node, failure = failures[0]
+    message = f"workflow has {len(failures)} failed task(s): {node}: {failure.message}"
+    details = {"node": node, "failed": len(failures), "details": failure.details}
     return FailureRecord(failure.kind, message, failure.permanent, details=details)
 
 
 def blocked(turn: Turn) -> FailureRecord | None:
-    """The failure of a run that waits for what can never come."""
+    """The failure of a run that waits for what can never come, or that lacks a node given up
+    when another failed: retrying that other one does not bring it back."""
     reached = turn.run.nodes
+    given_up = [node for node, state in reached.items() if state.status == "canceled"]
+    if given_up:
+        message = f"blocked: {', '.join(given_up)} was canceled and not retried"
+        return FailureRecord("workflow.blocked", message)
     for node, incoming in turn.plan.shape.incoming.items():
         if node in reached:
             continue

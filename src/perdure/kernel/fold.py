@@ -9,25 +9,40 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from msgspec import Raw
+
 from perdure.kernel.actions import (
+    Action,
+    BufferSignal,
+    CancelTasks,
     Claimed,
     CompleteTask,
+    ConsumeSignal,
     CreateTask,
     DispatchTask,
     FailTask,
     FinishRun,
+    Ignored,
     OpenRun,
+    Refused,
+    ReopenRun,
+    ResolveWait,
     RetryTask,
+    SetPaused,
     Transition,
 )
 from perdure.kernel.moves import NEW, TASK_MOVES, IllegalMove, check_run, check_task
-from perdure.kernel.run import NodeState, Run
+from perdure.kernel.run import KeptSignal, NodeState, Run
 from perdure.model.failure import FailureRecord
+
+#: What a signal without a payload is kept as.
+_NULL = Raw(b"null")
 
 
 def open_run(run: Run, action: OpenRun) -> None:
     """The run exists: its context is set."""
-    check_run(run.status, "running")
+    if run.status != NEW:
+        raise IllegalMove(f"run: it was opened before and is {run.status}")
     run.definition, run.id = action.definition, action.id
     run.version, run.hash, run.python = action.version, action.hash, action.python
     run.input, run.config = action.input, action.config
@@ -48,24 +63,33 @@ def create_task(run: Run, action: CreateTask) -> None:
         due = run.at
     elif status == "completed":
         run.completed = number = run.completed + 1
+    elif status == "waiting":
+        run.active += 1
+        run.nodes[node] = NodeState(
+            action.task, status, wake_at=action.wake_at, awaited_signal=action.awaited_signal
+        )
+        return
     elif status == "failed":
-        _count_failure(run, node, action.failure)
+        _count_failures(run, (node,), action.failure)
     run.nodes[node] = NodeState(action.task, status, 0, action.branches, number, due)
 
 
-def moving(run: Run, node: str, after: str) -> NodeState:
-    """The state that a node's task leaves for another status."""
+def leaving(run: Run, node: str, status: str, after: str) -> NodeState:
+    """The state that a node's task leaves, which must be of this status, for another one."""
     state = run.nodes.get(node)
     if state is None:
         raise IllegalMove(f"node {node} has no task")
-    if after not in TASK_MOVES[state.status]:
+    if state.status != status:
         check_task(node, state.status, after)
+        raise IllegalMove(f"task of node {node} is {state.status} and not {status}")
+    if after not in TASK_MOVES[status]:
+        check_task(node, status, after)
     return state
 
 
 def complete_task(run: Run, action: CompleteTask) -> None:
     """An active task ended well."""
-    before = moving(run, action.node, "completed")
+    before = leaving(run, action.node, "pending", "completed")
     run.active -= 1
     run.completed += 1
     run.nodes[action.node] = NodeState(
@@ -75,17 +99,88 @@ def complete_task(run: Run, action: CompleteTask) -> None:
 
 def fail_task(run: Run, action: FailTask) -> None:
     """An active task failed for good."""
-    before = moving(run, action.node, "failed")
+    before = leaving(run, action.node, "pending", "failed")
     run.active -= 1
-    _count_failure(run, action.node, action.failure)
+    _count_failures(run, (action.node,), action.failure)
     run.nodes[action.node] = NodeState(before.task, "failed", before.attempt)
 
 
 def retry_task(run: Run, action: RetryTask) -> None:
     """The next attempt of the same task: reports of the one before are stale from here (G-40)."""
-    before = moving(run, action.node, "pending")
-    attempt, due = action.attempt + 1, before.first_due
-    run.nodes[action.node] = NodeState(before.task, "pending", attempt, first_due=due)
+    before = leaving(run, action.node, "pending", "pending")
+    run.nodes[action.node] = NodeState(
+        before.task,
+        "pending",
+        action.attempt + 1,
+        first_due=before.first_due,
+        not_before=action.not_before,
+    )
+
+
+def resolve_wait(run: Run, action: ResolveWait) -> None:
+    """A wait ended; what it awaited is forgotten (G-29)."""
+    status, number = action.status, 0
+    before = leaving(run, action.node, "waiting", status)
+    run.active -= 1
+    if status == "completed":
+        run.completed = number = run.completed + 1
+    elif status == "failed":
+        _count_failures(run, (action.node,), action.failure)
+    run.nodes[action.node] = NodeState(before.task, status, completed_no=number)
+
+
+def buffer_signal(run: Run, action: BufferSignal) -> None:
+    """A signal joins those that are kept, as the youngest."""
+    payload = action.payload
+    if payload is None and action.payload_ref is None:
+        payload = _NULL
+    run.signals = (*run.signals, KeptSignal(action.signal, action.name, payload))
+
+
+def consume_signal(run: Run, action: ConsumeSignal) -> None:
+    """A kept signal is taken, once."""
+    left = tuple(signal for signal in run.signals if signal.id != action.signal)
+    if len(left) != len(run.signals) - 1:
+        raise IllegalMove(f"signal {action.signal} is not kept: it cannot be consumed")
+    run.signals = left
+
+
+def cancel_tasks(run: Run, action: CancelTasks) -> None:
+    """The named nodes' tasks end."""
+    status = action.status
+    for node in action.nodes:
+        if status not in ("failed", "canceled"):
+            raise IllegalMove(f"task of node {node}: to cancel it is not to make it {status}")
+        waits = node in run.nodes and run.nodes[node].status == "waiting"
+        before = leaving(run, node, "waiting" if waits else "pending", status)
+        run.active -= 1
+        run.nodes[node] = NodeState(before.task, status, before.attempt)
+    if status == "failed":
+        _count_failures(run, action.nodes, action.failure)
+
+
+def reopen_run(run: Run, action: ReopenRun) -> None:
+    """A finished run goes on without the reset nodes' tasks (G-32)."""
+    if run.status == NEW:
+        raise IllegalMove("run: it was never opened")
+    check_run(run.status, "running")
+    reset = frozenset(action.reset)
+    for node in action.reset:
+        run.nodes.pop(node, None)
+    run.failures = tuple(failure for failure in run.failures if failure[0] not in reset)
+    run.old_failures = len(run.failures)
+    run.version, run.hash, run.deadline = action.version, action.hash, action.deadline
+    # A value that stands apart is unknown until it is fetched; one not given stays as it is.
+    if action.input is not None or action.input_ref is not None:
+        run.input = action.input
+    if action.config is not None or action.config_ref is not None:
+        run.config = action.config
+    run.status = "running"
+
+
+def set_paused(run: Run, action: SetPaused) -> None:
+    """Dispatches are held, or go on."""
+    run.paused = action.paused
 
 
 def finish_run(run: Run, action: FinishRun) -> None:
@@ -94,7 +189,7 @@ def finish_run(run: Run, action: FinishRun) -> None:
     run.status = action.status
 
 
-def nothing(run: Run, action: DispatchTask) -> None:
+def nothing(run: Run, action: Action) -> None:
     """Changes nothing that is routed on (G-25)."""
 
 
@@ -103,10 +198,9 @@ def claimed(run: Run, action: Claimed) -> None:
     run.crashes += 1
 
 
-def _count_failure(run: Run, node: str, failure: FailureRecord | None) -> None:
-    run.failed += 1
-    if run.first_failure is None:
-        run.first_failure = (node, failure or FailureRecord("unknown", "no reason recorded"))
+def _count_failures(run: Run, nodes: Iterable[str], failure: FailureRecord | None) -> None:
+    reason = failure or FailureRecord("unknown", "no reason recorded")
+    run.failures += tuple((node, reason) for node in nodes)
 
 
 FOLDS: dict[type, Callable[[Run, Any], None]] = {
@@ -116,6 +210,14 @@ FOLDS: dict[type, Callable[[Run, Any], None]] = {
     CompleteTask: complete_task,
     FailTask: fail_task,
     RetryTask: retry_task,
+    ResolveWait: resolve_wait,
+    BufferSignal: buffer_signal,
+    ConsumeSignal: consume_signal,
+    CancelTasks: cancel_tasks,
+    ReopenRun: reopen_run,
+    SetPaused: set_paused,
+    Ignored: nothing,
+    Refused: nothing,
     FinishRun: finish_run,
     Claimed: claimed,
 }

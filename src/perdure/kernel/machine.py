@@ -10,16 +10,37 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from perdure.kernel.actions import CreateTask, OpenRun, Transition
-from perdure.kernel.events import DeadlineReached, Event, NodeCompleted, NodeFailed, RunStarted
-from perdure.kernel.finish import finish, finish_at_deadline
+from perdure.kernel.actions import Transition
+from perdure.kernel.events import (
+    DeadlineReached,
+    Event,
+    NodeCompleted,
+    NodeFailed,
+    RunCancelled,
+    RunPaused,
+    RunRetried,
+    RunStarted,
+    RunUnpaused,
+    SignalReceived,
+    TimerFired,
+)
+from perdure.kernel.finish import finish
 from perdure.kernel.plan import GraphPlan
-from perdure.kernel.protocol import Decision, Deps, Handling, Load
+from perdure.kernel.protocol import Decision, Deps, Handling
 from perdure.kernel.retries import fail_or_retry
-from perdure.kernel.routing import activate, propagate
+from perdure.kernel.routing import propagate
 from perdure.kernel.run import Run
+from perdure.kernel.starting import on_run_retried, on_run_started
+from perdure.kernel.stopping import (
+    on_deadline_reached,
+    on_run_cancelled,
+    on_run_paused,
+    on_run_unpaused,
+    stop_the_rest,
+)
 from perdure.kernel.tasks import complete, stale
 from perdure.kernel.turn import NeedLoad, Turn
+from perdure.kernel.wakes import on_signal_received, on_timer_fired
 from perdure.model.errors import InvalidRequest
 
 
@@ -38,98 +59,63 @@ class GraphMachine:
         if handler is None:
             raise InvalidRequest(f"unknown event {type(event).__name__}")
         turn, run = self._turn, self.run
-        # Time never goes back, whoever takes over with whatever clock.
+        # Time never goes back, whoever takes over with whatever clock. A timer that counts is
+        # due by this time: early ones are ignored.
         now = max(turn.deps.now(), run.at)
         while True:
             turn.begin(now)
             try:
-                handler(self, event)
-                if turn.ignored is None and not run.active:
-                    finish(turn)
+                handler(turn, event)
+                if turn.ignored is None:
+                    if run.failures and run.active and turn.gives_up:
+                        stop_the_rest(turn)
+                    if not run.active:
+                        finish(turn)
                 break
             except NeedLoad as need:
                 turn.roll_back()
-                nodes = need.nodes
+                load = need.load
             except BaseException:
                 turn.roll_back()
                 raise
             # Nothing is held while it waits: a decision given up here, however late its generator
             # is collected, must not touch what later events decided.
-            turn.loaded(nodes, (yield Load(nodes)))
+            turn.loaded(load, (yield load))
         turn.keep()
-        return Transition(now, turn.actions, turn.ignored)
+        return Transition(now, turn.actions, turn.ignored, turn.signal_delivered)
 
     def handling(self, node: str) -> Handling:
         """See kernel.protocol.Machine.handling."""
         planned = self._turn.plan.nodes[node]
         return Handling(planned.type, planned.timeout)
 
-    # ------------------------------------------------------------------ handlers
 
-    def _on_run_started(self, event: RunStarted) -> None:
-        turn, plan = self._turn, self._turn.plan
-        if self.run.nodes or self.run.status != "new":
-            raise InvalidRequest("the run has already started")
-        start = event.start_node or plan.entry
-        if start is None:
-            roots = ", ".join(plan.shape.entries)
-            raise InvalidRequest(
-                f"graph {plan.name} has several nodes without incoming edges ({roots}): "
-                "name one as `entry` in the document or as start_node"
-            )
-        if start not in plan.nodes:
-            raise InvalidRequest(f"start node {start} is not in graph {plan.name}")
-        turn.emit_for_run(
-            OpenRun(
-                plan.name,
-                event.id,
-                plan.version,
-                plan.hash,
-                event.python,
-                event.input,
-                config=event.config,
-                metadata=event.metadata,
-                deadline=event.deadline,
-            )
-        )
-        propagate(turn, activate(turn, start))
-        self._refuse_routing_errors()
-
-    def _refuse_routing_errors(self) -> None:
-        """A routing error while starting rejects the start (D-5), nothing is recorded."""
-        for action in self._turn.actions:
-            failure = action.failure if isinstance(action, CreateTask) else None
-            if failure is not None and failure.kind == "routing":
-                raise InvalidRequest(failure.message)
-
-    def _on_node_completed(self, event: NodeCompleted) -> None:
-        turn = self._turn
-        turn.ignored = stale(turn, event)
-        if turn.ignored is not None:
-            return
-        complete(turn, event)
-        if self.run.status == "running":
-            propagate(turn, turn.plan.shape.successors.get(event.node, ()))
-
-    def _on_node_failed(self, event: NodeFailed) -> None:
-        turn = self._turn
-        turn.ignored = stale(turn, event)
-        if turn.ignored is None:
-            fail_or_retry(turn, event)
-
-    def _on_deadline_reached(self, event: DeadlineReached) -> None:
-        turn, run = self._turn, self.run
-        if run.status != "running":
-            turn.ignored = f"the run is already {run.status}"
-        elif run.deadline is None or turn.now < run.deadline:
-            turn.ignored = "the run's deadline has not come yet"
-        else:
-            finish_at_deadline(turn)
+def on_node_completed(turn: Turn, event: NodeCompleted) -> None:
+    """Record the output, once, and route on."""
+    turn.ignored = stale(turn, event)
+    if turn.ignored is not None:
+        return
+    complete(turn, event)
+    if turn.run.status == "running":
+        propagate(turn, turn.plan.shape.successors.get(event.node, ()))
 
 
-HANDLERS: Final[Mapping[type, Callable[[GraphMachine, Any], None]]] = {
-    RunStarted: GraphMachine._on_run_started,
-    NodeCompleted: GraphMachine._on_node_completed,
-    NodeFailed: GraphMachine._on_node_failed,
-    DeadlineReached: GraphMachine._on_deadline_reached,
+def on_node_failed(turn: Turn, event: NodeFailed) -> None:
+    """Another attempt, or the task has failed for good."""
+    turn.ignored = stale(turn, event)
+    if turn.ignored is None:
+        fail_or_retry(turn, event)
+
+
+HANDLERS: Final[Mapping[type, Callable[[Turn, Any], None]]] = {
+    RunStarted: on_run_started,
+    NodeCompleted: on_node_completed,
+    NodeFailed: on_node_failed,
+    DeadlineReached: on_deadline_reached,
+    TimerFired: on_timer_fired,
+    SignalReceived: on_signal_received,
+    RunCancelled: on_run_cancelled,
+    RunRetried: on_run_retried,
+    RunPaused: on_run_paused,
+    RunUnpaused: on_run_unpaused,
 }

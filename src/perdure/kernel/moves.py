@@ -1,7 +1,8 @@
 """Every legal move of a task and of a run, as data. Folding asserts them, always.
 
-A task is created active (`pending`) or already resolved, goes back to `pending` when an attempt
-is retried, and ends once: nothing leaves a resolved status. A run ends once.
+A task is created active (`pending`, `waiting`) or already resolved, goes back to `pending` when an
+attempt is retried, and ends once: nothing leaves a resolved status. A run ends, and goes on only
+when it is retried: then the nodes to run again lose their tasks and get new ones.
 
     NEW is "no task yet": the node has not been reached.
 """
@@ -14,18 +15,21 @@ from typing import Final
 NEW: Final = "new"
 
 TASK_MOVES: Final[Mapping[str, frozenset[str]]] = {
-    NEW: frozenset({"pending", "completed", "skipped", "failed"}),
-    "pending": frozenset({"pending", "completed", "failed"}),
+    NEW: frozenset({"pending", "waiting", "completed", "skipped", "failed"}),
+    "pending": frozenset({"pending", "completed", "failed", "canceled"}),
+    "waiting": frozenset({"completed", "failed", "canceled"}),
     "completed": frozenset(),
     "skipped": frozenset(),
     "failed": frozenset(),
+    "canceled": frozenset(),
 }
 
 RUN_MOVES: Final[Mapping[str, frozenset[str]]] = {
     NEW: frozenset({"running"}),
-    "running": frozenset({"completed", "failed"}),
-    "completed": frozenset(),
-    "failed": frozenset(),
+    "running": frozenset({"completed", "failed", "canceled"}),
+    "completed": frozenset({"running"}),
+    "failed": frozenset({"running"}),
+    "canceled": frozenset({"running"}),
 }
 
 

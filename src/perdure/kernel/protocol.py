@@ -14,15 +14,18 @@ from perdure.model.policy import NO_RETRY, RetryPolicy
 
 
 class Load(msgspec.Struct, frozen=True):
-    """The machine needs these completed nodes' outputs; send a Loaded into the generator."""
+    """The machine needs these completed nodes' outputs and these kept signals' payloads (by
+    message id); send a Loaded into the generator."""
 
-    outputs: tuple[str, ...]
+    outputs: tuple[str, ...] = ()
+    signals: tuple[str, ...] = ()
 
 
 class Loaded(msgspec.Struct, frozen=True):
-    """The answer to a Load: every asked node's output. A missing one is a StoreError (D-9)."""
+    """The answer to a Load: everything asked for. What is missing is a StoreError (D-9)."""
 
-    outputs: Mapping[str, Raw]
+    outputs: Mapping[str, Raw] = {}
+    signals: Mapping[str, Raw] = {}
 
 
 class Codec(Protocol):

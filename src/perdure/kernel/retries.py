@@ -32,6 +32,7 @@ def next_attempt(turn: Turn, event: NodeFailed) -> int | None:
         or failure.permanent
         or event.attempt + 1 >= policy.attempts
         or not policy.allows_kind(failure.kind)
+        or turn.gives_up
     ):
         return None
     if failure.retry_after is None:

@@ -15,7 +15,8 @@ from perdure.kernel.actions import CreateTask
 from perdure.kernel.switch import activate_switch, chosen
 from perdure.kernel.tasks import schedule
 from perdure.kernel.turn import EMPTY, Turn
-from perdure.model.graph import Edge
+from perdure.kernel.waits import park
+from perdure.model.graph import WAIT_TYPES, Edge
 
 
 def edge_is_active(turn: Turn, edge: Edge) -> bool | None:
@@ -49,13 +50,17 @@ def propagate(turn: Turn, candidates: Iterable[str]) -> None:
     """Walk forward breadth-first, running or skipping every node that has become ready.
 
     Nodes already reached are passed over (one task per node); waiting ones are left for a later
-    event; worker nodes stop the walk; control nodes resolve inline and pass it on.
+    event; worker nodes and real waits stop the walk; control nodes and waits that are over resolve
+    inline and pass it on. Nothing begins once the run is given up.
     """
     queue = list(candidates)
-    reached = turn.run.nodes
+    run = turn.run
+    reached = run.nodes
     for node in queue:  # grows while it is walked
         if node in reached:
             continue
+        if run.failures and turn.gives_up:
+            return
         ready = readiness(turn, node)
         if ready is None:
             continue
@@ -70,13 +75,15 @@ def activate(turn: Turn, node: str) -> tuple[str, ...]:
     """Start a ready node; gives the nodes to look at next, none where the walk stops."""
     planned = turn.plan.nodes[node]
     kind = planned.type
-    if kind == "SWITCH":
-        activate_switch(turn, planned)
-        status = turn.run.nodes[node].status
-        return turn.plan.shape.successors[node] if status == "completed" else ()
     if kind in ("FORK", "JOIN"):
         turn.emit(CreateTask(turn.new_id(), node, "completed", output=EMPTY))
         turn.remember(node, EMPTY)
-        return turn.plan.shape.successors[node]
-    schedule(turn, planned)
-    return ()
+    elif kind == "SWITCH":
+        activate_switch(turn, planned)
+    elif kind in WAIT_TYPES:
+        park(turn, planned)
+    else:
+        schedule(turn, planned)
+        return ()
+    status = turn.run.nodes[node].status
+    return turn.plan.shape.successors[node] if status == "completed" else ()

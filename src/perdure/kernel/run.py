@@ -27,6 +27,20 @@ class NodeState(msgspec.Struct, frozen=True, gc=False):
     branches: tuple[str, ...] | None = None
     completed_no: int = 0
     first_due: int = 0
+    #: While a repeated attempt is pending: when it is due; 0 = it was dispatched at once.
+    not_before: int = 0
+    #: While waiting: when the timer is due (None = there is none), and the signal it awaits.
+    wake_at: int | None = None
+    awaited_signal: str | None = None
+
+
+class KeptSignal(msgspec.Struct, frozen=True, gc=False):
+    """A signal that came before any node waited for it. `payload` None: it stands apart, and is
+    asked for with a Load; a signal without a payload is kept as `null`."""
+
+    id: str
+    name: str
+    payload: Raw | None = None
 
 
 class Run(msgspec.Struct, gc=False):
@@ -44,11 +58,22 @@ class Run(msgspec.Struct, gc=False):
     deadline: int | None = None
     nodes: dict[str, NodeState] = {}
     active: int = 0
-    failed: int = 0
+    #: How many completions there were; a retry takes none back, so that their numbers grow.
     completed: int = 0
-    first_failure: tuple[str, FailureRecord] | None = None
+    #: The failed nodes and why, in the order in which they failed.
+    failures: tuple[tuple[str, FailureRecord], ...] = ()
+    #: How many of these are of before the last retry: they do not count for on_failure.
+    old_failures: int = 0
+    #: Kept signals, oldest first.
+    signals: tuple[KeptSignal, ...] = ()
+    paused: bool = False
     crashes: int = 0
     at: int = 0
+
+    @property
+    def failed(self) -> int:
+        """How many nodes failed."""
+        return len(self.failures)
 
 
 def put_back(run: Run, saved: Run) -> None:

@@ -13,6 +13,8 @@ from typing import Any
 from perdure.kernel.run import NodeState
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+#: Resolved, with nothing to read.
+_WITHOUT_OUTPUT = ("skipped", "failed", "canceled")
 
 
 class Unfinished(Mapping[str, Any]):
@@ -47,7 +49,7 @@ class Unfinished(Mapping[str, Any]):
 
 
 def _ended(status: str) -> str:
-    return "was skipped" if status == "skipped" else "failed"
+    return "failed" if status == "failed" else f"was {status}"
 
 
 class TaskViews(Mapping[str, Any]):
@@ -69,7 +71,7 @@ class TaskViews(Mapping[str, Any]):
         state = self._nodes.get(node)
         if state is None:
             raise LookupError(f"node {node} was not reached, so tasks.{node} is not there")
-        if state.status in ("skipped", "failed"):
+        if state.status in _WITHOUT_OUTPUT:
             return Unfinished(node, state, None)
         if state.status == "completed":
             raise LookupError(f"the output of node {node} was not loaded")
@@ -79,7 +81,7 @@ class TaskViews(Mapping[str, Any]):
         if node in self._views:
             return True
         state = self._nodes.get(node)  # type: ignore[call-overload]
-        return state is not None and state.status in ("skipped", "failed")
+        return state is not None and state.status in _WITHOUT_OUTPUT
 
     def __iter__(self) -> Iterator[str]:
         return (node for node in self._nodes if node in self)

@@ -23,15 +23,19 @@ def schedule(turn: Turn, node: PlannedNode) -> None:
     except (NeedLoad, StoreError):
         raise
     except Exception as error:
-        failure = FailureRecord(
-            "input", f"the input of node {node.id} cannot be resolved: {error}", permanent=True
-        )
+        failure = input_failure(node.id, error)
         turn.emit(CreateTask(turn.new_id(), node.id, "failed", failure=failure))
         return
     task = turn.new_id()
     secrets = dict(node.spec.secrets)
     turn.emit(CreateTask(task, node.id, "pending", input=input, secrets=secrets))
     turn.order(DispatchTask(task, node.id, queue=node.queue))
+
+
+def input_failure(node: str, error: Exception) -> FailureRecord:
+    """The failure of a node whose input cannot be resolved, or not be used."""
+    message = f"the input of node {node} cannot be resolved: {error}"
+    return FailureRecord("input", message, permanent=True)
 
 
 def resolved(turn: Turn, node: PlannedNode) -> Raw:
@@ -58,6 +62,8 @@ def stale(turn: Turn, event: NodeCompleted | NodeFailed) -> str | None:
             f"node {event.node} is at attempt {state.attempt + 1}: the report of attempt "
             f"{event.attempt + 1} is stale"
         )
+    if state.status == "waiting":
+        return f"node {event.node} waits, and takes no report"
     if state.status != "pending":
         return f"node {event.node} is already {state.status}: the report is a duplicate"
     return None

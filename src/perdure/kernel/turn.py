@@ -13,33 +13,33 @@ from typing import Any, Final
 
 from msgspec import Raw
 
-from perdure.kernel.actions import Action
+from perdure.kernel.actions import Action, CancelTasks, ReopenRun
 from perdure.kernel.fold import FOLDS
 from perdure.kernel.moves import NEW
 from perdure.kernel.plan import GraphPlan
-from perdure.kernel.protocol import Deps, Loaded
-from perdure.kernel.run import NodeState, Run, put_back
+from perdure.kernel.protocol import Deps, Load, Loaded
+from perdure.kernel.run import KeptSignal, NodeState, Run, put_back
 from perdure.kernel.scope import SystemView, TaskViews
-from perdure.model.errors import StoreError
+from perdure.model.errors import InvalidRequest, RunFinished, StoreError
 
 #: The output of a control node.
 EMPTY: Final = Raw(b"{}")
 
 
 class NeedLoad(Exception):
-    """Outputs of these completed nodes are needed before the decision can be made."""
+    """This is needed before the decision can be made."""
 
-    def __init__(self, nodes: tuple[str, ...]) -> None:
-        super().__init__(nodes)
-        self.nodes = nodes
+    def __init__(self, load: Load) -> None:
+        super().__init__(load)
+        self.load = load
 
 
 class Turn:
     """One run's snapshot, its definition's plan, and the decision in the making."""
 
     __slots__ = (
-        "_drawn", "_kept", "_saved", "_scope", "_undo", "_used", "actions", "deps", "ignored",
-        "now", "outputs", "plan", "run", "views",
+        "_drawn", "_kept", "_saved", "_scope", "_undo", "_used", "_whole", "actions", "deps",
+        "ignored", "now", "outputs", "payloads", "plan", "run", "signal_delivered", "views",
     )  # fmt: skip
 
     def __init__(self, plan: GraphPlan, run: Run, deps: Deps) -> None:
@@ -49,13 +49,18 @@ class Turn:
         self.now = 0
         self.actions: list[Action] = []
         self.ignored: str | None = None
+        self.signal_delivered = False
         #: Outputs in memory: of nodes that completed while this machine lived, or were loaded.
         self.outputs: dict[str, Raw] = {}
         #: What templates see of completed nodes whose outputs were asked for.
         self.views: dict[str, Any] = {}
+        #: Payloads of kept signals that stand apart, loaded for the decision in the making.
+        self.payloads: dict[str, Raw] = {}
         self._scope: dict[str, Any] | None = None
         self._saved = run
         self._undo: list[tuple[str, NodeState | None]] = []
+        #: Nodes, outputs and views as they were before the run was reopened in this decision.
+        self._whole: tuple[dict[str, Any], dict[str, Any], dict[str, Any]] | None = None
         self._drawn: list[str] = []
         self._used = 0
         self._kept = plan.kept
@@ -67,6 +72,7 @@ class Turn:
         self.now = now
         self.actions = []
         self.ignored = None
+        self.signal_delivered = False
         self._used = 0
         # copy.copy() by its short way: this is done for every event.
         self._saved = self.run.__copy__()  # type: ignore[attr-defined]
@@ -84,6 +90,22 @@ class Turn:
         FOLDS[type(action)](self.run, action)
         self.actions.append(action)
 
+    def emit_cancel(self, action: CancelTasks) -> None:
+        """Several nodes end together: record it and fold it."""
+        nodes = self.run.nodes
+        self._undo += [(node, nodes.get(node)) for node in action.nodes]
+        self.emit_for_run(action)
+
+    def emit_reopen(self, action: ReopenRun) -> None:
+        """The first action of a retry: what the reset nodes did is forgotten, also here."""
+        assert not self.actions, "a run is reopened before anything else"
+        self._whole = (dict(self.run.nodes), dict(self.outputs), dict(self.views))
+        self.emit_for_run(action)
+        for node in action.reset:
+            self.outputs.pop(node, None)
+            self.views.pop(node, None)
+        self._scope = None  # input, config and version may be new
+
     def order(self, action: Action) -> None:
         """An action that changes nothing that is routed on: record it."""
         self.actions.append(action)
@@ -91,6 +113,9 @@ class Turn:
     def keep(self) -> None:
         """The decision stands: nothing of it can be rolled back any more."""
         self._undo.clear()
+        self._whole = None
+        if self.payloads:
+            self.payloads.clear()
         del self._drawn[: self._used]
         if self.ignored is not None:
             self.run.at = self._saved.at
@@ -108,6 +133,13 @@ class Turn:
             self.outputs.pop(node, None)
             self.views.pop(node, None)
         self._undo.clear()
+        if self._whole is not None:
+            # Replaced whole, so that nodes stand in the order in which they were reached.
+            current: tuple[dict[str, Any], ...] = (nodes, self.outputs, self.views)
+            for now, before in zip(current, self._whole, strict=True):
+                now.clear()
+                now.update(before)
+            self._whole = self._scope = None
         put_back(self.run, self._saved)
         self.actions = []
         if self.run.status == NEW:
@@ -121,6 +153,20 @@ class Turn:
         self._used += 1
         return self._drawn[self._used - 1]
 
+    def require_running(self) -> None:
+        """For requests that only a running run can take. Raises RunFinished, InvalidRequest."""
+        status = self.run.status
+        if status == NEW:
+            raise InvalidRequest("the run has not started yet")
+        if status != "running":
+            raise RunFinished(f"the run is {status}")
+
+    @property
+    def gives_up(self) -> bool:
+        """A node failed for good, and the definition wants nothing new to begin then."""
+        run = self.run
+        return self.plan.on_failure != "continue" and len(run.failures) > run.old_failures
+
     # ------------------------------------------------------------------ outputs and scope
 
     def remember(self, node: str, output: Raw) -> None:
@@ -128,13 +174,26 @@ class Turn:
         if self._kept is None or node in self._kept:
             self.outputs[node] = output
 
-    def loaded(self, nodes: tuple[str, ...], answer: Loaded) -> None:
-        """The answer to a Load. Raises StoreError when an output is missing (D-9)."""
-        for node in nodes:
+    def loaded(self, load: Load, answer: Loaded) -> None:
+        """The answer to a Load. Raises StoreError when a part of it is missing (D-9)."""
+        for node in load.outputs:
             if node not in answer.outputs:
                 raise StoreError(f"the recorded output of node {node} was not found")
-        for node in nodes:
+        for signal in load.signals:
+            if signal not in answer.signals:
+                raise StoreError(f"the recorded payload of signal {signal} was not found")
+        for node in load.outputs:
             self.outputs[node] = answer.outputs[node]
+        for signal in load.signals:
+            self.payloads[signal] = answer.signals[signal]
+
+    def payload(self, signal: KeptSignal) -> Raw:
+        """A kept signal's payload. Raises NeedLoad."""
+        if signal.payload is not None:
+            return signal.payload
+        if signal.id not in self.payloads:
+            raise NeedLoad(Load(signals=(signal.id,)))
+        return self.payloads[signal.id]
 
     def need(self, reads: Iterable[str] | None) -> None:
         """Make sure that the outputs of the completed ones of these nodes are in memory.
@@ -150,7 +209,7 @@ class Turn:
             if state is not None and state.status == "completed" and not self._is_empty(node):
                 missing.append(node)
         if missing:
-            raise NeedLoad(tuple(dict.fromkeys(missing)))
+            raise NeedLoad(Load(tuple(dict.fromkeys(missing))))
 
     def _is_empty(self, node: str) -> bool:
         """The output of a FORK or JOIN is known without loading (D-9)."""

@@ -12,7 +12,9 @@ import msgspec
 
 WORKER_TYPES = frozenset({"HTTP", "TASK"})
 CONTROL_TYPES = frozenset({"SWITCH", "FORK", "JOIN"})
-NODE_TYPES = WORKER_TYPES | CONTROL_TYPES
+#: Never given to a worker: they park until their time or their signal comes.
+WAIT_TYPES = frozenset({"WAIT", "WAIT_FOR_SIGNAL"})
+NODE_TYPES = WORKER_TYPES | CONTROL_TYPES | WAIT_TYPES
 
 
 class Edge(msgspec.Struct, frozen=True):

@@ -11,7 +11,7 @@ All times are µs since the epoch, by the store's clock where the store decides.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Literal, Protocol, TypeAlias
 
 import msgspec
@@ -23,9 +23,23 @@ NEVER = 2**63 - 1
 #: How long a run that could not be loaded is left alone before it is due again, in µs.
 GIVEN_BACK_FOR = 2_000_000
 
+#: How long a lease lasts without a beat, in µs.
+LEASE = 30_000_000
+
+#: From this many crashes in a row on, a run is claimed alone in its batch, so that the blame for
+#: the next one is exact.
+LONE_CRASHES = 3
+#: After more crashes in a row than this, a run is stalled instead of claimed.
+CRASH_LIMIT = 20
+
+#: A finished run is not purged before it ended this long ago, in µs: late answers and resent rows
+#: still find it.
+PURGE_AFTER = 10 * LEASE
+
 
 class Finish(msgspec.Struct, frozen=True, gc=False):
-    """Rides on a journal row: the run ends, its owner lets it go. `output_ref`: the number of
+    """Rides on a journal row: the run ends, its owner lets it go. Also on a finished run that its
+    short owner claimed: a retry that leads straight to an end. `output_ref`: the number of
     the payload in this row that is the output, when it is over 4 KiB (then `output` is None).
     `failure`: JSON of the FailureRecord."""
 
@@ -37,7 +51,8 @@ class Finish(msgspec.Struct, frozen=True, gc=False):
 
 
 class Release(msgspec.Struct, frozen=True, gc=False):
-    """The owner lets the run go unfinished; due again at `ready_at`."""
+    """The owner lets the run go unfinished; due again at `ready_at`, or at once (at the row's
+    time) when there is more mail than its row has read."""
 
     ready_at: int
 
@@ -48,7 +63,77 @@ class Stall(msgspec.Struct, frozen=True, gc=False):
     reason: str
 
 
-RunChange: TypeAlias = Finish | Release | Stall
+class Reopen(msgspec.Struct, frozen=True):
+    """A finished run that its short owner claimed for a retry goes on: running, without an owner,
+    due at `ready_at`, on this version. Rides on the row that records ReopenRun (rule 11)."""
+
+    version: str
+    hash: str
+    ready_at: int
+    deadline: int | None = None
+
+
+RunChange: TypeAlias = Finish | Release | Stall | Reopen
+
+
+class Message(msgspec.Struct, frozen=True):
+    """Something for a run from outside its owner. `id` is made by the sender (a dedupe key is
+    that id): posting it twice is posting it once. `kind`: "signal", "cancel", "pause",
+    "unpause"; `name`: the signal's; `body`: JSON text (a signal's payload, a cancel's reason).
+
+    An "unpause" and a "cancel" also end a stall, and forget the crashes that led to it: apply
+    mail before anything is dispatched."""
+
+    definition: str
+    run_id: str
+    id: str
+    kind: str
+    name: str = ""
+    body: bytes | None = None
+
+
+class Posted(msgspec.Struct, frozen=True):
+    """What became of a message. posted: it has number `n` in the mailbox of the run `key`, for
+    good. duplicate: its id was there already, as number `n`, whatever became of the run since.
+    finished: the run has ended. missing: there is no such run (`key` is empty)."""
+
+    outcome: Literal["posted", "duplicate", "finished", "missing"]
+    n: int = 0
+    key: bytes = b""
+
+
+class Mail(msgspec.Struct, frozen=True):
+    """A message in a run's mailbox; `n` counts from 1 without gaps."""
+
+    n: int
+    id: str
+    kind: str
+    name: str = ""
+    body: bytes | None = None
+
+
+class Park(msgspec.Struct, frozen=True):
+    """Let a waiting run go without a journal row, due again at `ready_at`; only if it is still
+    the owner's at this epoch, nothing was posted since `read`, and its last row says `read` too:
+    what is only read in memory would be lost (rule 4)."""
+
+    run: bytes
+    epoch: int
+    read: int
+    ready_at: int
+
+
+class Beat(msgspec.Struct, frozen=True):
+    """The answer to a beat. `alive` False: this worker was declared dead, its runs are others':
+    it drops all of them and registers under a new id. `until`: its lease now ends then, by the
+    store's clock `now`. `held`: keys of the runs under its name, also finished ones claimed for
+    a retry; `mail`: as `mailed`."""
+
+    alive: bool
+    now: int
+    until: int
+    held: frozenset[bytes] = frozenset()
+    mail: Mapping[bytes, int] = {}
 
 
 class JournalRow(msgspec.Struct, gc=False):
@@ -57,6 +142,8 @@ class JournalRow(msgspec.Struct, gc=False):
     (writer, commit) identify the try: the same bytes sent again after an unknown outcome are
     recognised as `mine`. Number tries from 1: 0 is the store's own. `epoch` is checked only when
     a `change` rides along. `payloads` are the values over 4 KiB that `body` refers to by number.
+    `read`: how many messages the run has applied, this row's included; never less than the row
+    before says.
     """
 
     run: bytes
@@ -82,7 +169,8 @@ CommitDone: TypeAlias = Callable[[Sequence[Verdict] | Exception], None]
 class NewRun(msgspec.Struct, gc=False):
     """A run to insert, with its first journal row (seq 1).
 
-    `owner` None: due at `ready_at` for whoever claims it. A run is born at epoch 0, with or
+    `owner` None: due at `ready_at` for whoever claims it; mail makes it due earlier, but its
+    attempts are to wait until then (RunRow.not_before). A run is born at epoch 0, with or
     without an owner. `input` stands in the first journal row; it is not repeated here. `hash`
     names the definition's content.
     """
@@ -100,6 +188,11 @@ class NewRun(msgspec.Struct, gc=False):
     metadata: bytes = b"{}"
     status: RunStatus = "running"
 
+    @property
+    def not_before(self) -> int:
+        """When a delayed start is to begin; 0 for one that is not delayed."""
+        return self.ready_at if self.owner is None and self.ready_at != NEVER else 0
+
 
 class Started(msgspec.Struct, frozen=True, gc=False):
     """Per new run: created; exists (another run has this definition and id: `key` is its); mine
@@ -115,7 +208,8 @@ StartDone: TypeAlias = Callable[[Sequence[Started] | Exception], None]
 class RunRow(msgspec.Struct, frozen=True, gc=False):
     """A run as the store sees it. `failure` is JSON of a FailureRecord. `output` is None also
     when `output_at` (seq, n) says where a large one stands. `crashes` counts takeovers since the
-    last row that was not one."""
+    last row that was not one. `mail`: messages ever posted. `not_before`: of a delayed start, when
+    it was to begin; a message may have made it due earlier."""
 
     key: bytes
     definition: str
@@ -136,6 +230,8 @@ class RunRow(msgspec.Struct, frozen=True, gc=False):
     output: bytes | None = None
     output_at: tuple[int, int] | None = None
     failure: bytes | None = None
+    mail: int = 0
+    not_before: int = 0
 
 
 class StoredRow(msgspec.Struct, frozen=True, gc=False):
@@ -149,19 +245,23 @@ class StoredRow(msgspec.Struct, frozen=True, gc=False):
 
 
 class LoadedRun(msgspec.Struct, frozen=True, gc=False):
-    """A run with its journal from `base_seq` on; large payloads stay where they are."""
+    """A run with its journal from `base_seq` on; large payloads stay where they are. `mail`: the
+    messages that its last row has not read yet."""
 
     run: RunRow
     journal: Sequence[StoredRow]
+    mail: Sequence[Mail] = ()
 
 
 class Claim(msgspec.Struct, frozen=True, gc=False):
-    """A run now owned by the claimer, at this epoch."""
+    """A run now owned by the claimer, at this epoch. `crashes`: how often in a row its owners
+    died without a row of progress."""
 
     key: bytes
     definition: str
     hash: str
     epoch: int
+    crashes: int = 0
 
 
 class WorkerInfo(msgspec.Struct, frozen=True, gc=False):
@@ -171,6 +271,14 @@ class WorkerInfo(msgspec.Struct, frozen=True, gc=False):
     name: str
     host: str
     pid: int
+
+
+class WorkerSeen(msgspec.Struct, frozen=True, gc=False):
+    """A registered worker. `alive` False: its process is gone or its lease is over, and whoever
+    sweeps next frees what it holds."""
+
+    info: WorkerInfo
+    alive: bool
 
 
 class StoredDefinition(msgspec.Struct, frozen=True, gc=False):
@@ -233,6 +341,48 @@ class Store(Protocol):
     async def load(self, key: bytes) -> LoadedRun:
         """A run and its journal. Raises NotFound."""
 
+    async def post(self, messages: Sequence[Message]) -> Sequence[Posted]:
+        """Into mailboxes, in one transaction; an answer per message, in order. A run without an
+        owner becomes due now. Numbers are given under the run's lock, so parking and posting
+        cannot miss each other. Safe to repeat after a StoreError: what was posted is duplicate."""
+
+    async def mail(self, key: bytes, after: int) -> Sequence[Mail]:
+        """A run's messages with a number over `after`, in order."""
+
+    async def park(self, worker: str, parks: Sequence[Park]) -> Sequence[bool]:
+        """Let waiting runs go; per run whether it was let go. False: there is mail, or the run is
+        not this worker's any more. Not to be repeated after a StoreError: drop the run, the next
+        beat settles it."""
+
+    async def mailed(self, worker: str) -> Mapping[bytes, int]:
+        """Of the runs under this worker's name, those with more mail than their last row's
+        `read`: key -> the number of the newest message. It writes nothing: for after a hint."""
+
+    async def beat(self, worker: str) -> Beat:
+        """Extend the worker's lease by the store's clock, say what it holds, and free what dead
+        and expired workers held (as `sweep`). One whose lease ran out lives on as long as nobody
+        declared it dead."""
+
+    def extend(self, worker: str) -> bool:
+        """The first half of a beat, for a thread beside the event loop: waits for the store, and
+        may be called from any thread while the store is open. False: declared dead. Raises
+        StoreError."""
+
+    async def claim_finished(self, worker: str, definition: str, id: str) -> Claim:
+        """Own a finished run for a retry: owner set, epoch + 1, status as it is. Commit a row with
+        a Reopen, or `give_back` the claim. Raises NotFound, RunActive when the run has not ended,
+        StoreError when somebody else is retrying it."""
+
+    async def purge(self, limit: int) -> int:
+        """Forget finished runs past their `purge_at`, with everything of theirs, the longest due
+        first, at most `limit`; how many. Never one that ended less than ten leases ago, nor one
+        that is claimed for a retry."""
+
+    def subscribe(self, call: Callable[[], None]) -> Callable[[], None]:
+        """Call (soon, on the running loop) when something may be due or have mail, as far as the
+        store can notice, also by other processes: a hint, no promise. What it returns ends it, and
+        so does closing the store."""
+
     async def payloads(self, key: bytes, refs: Sequence[tuple[int, int]]) -> list[bytes]:
         """The large values at (seq, n), in order. Raises StoreError if one is missing."""
 
@@ -246,9 +396,11 @@ class Store(Protocol):
         """The definition of this name that was published last. Raises NotFound."""
 
     async def register(self, worker: WorkerInfo) -> int:
-        """Enter a worker, and free what dead workers held: for each of their runs a Claimed
-        record at the next seq (the fence moves), no owner, epoch + 1, crashes + 1, due now.
-        Returns how many runs were freed."""
+        """Enter a worker, with a lease, and free what dead workers held: for each of their runs a
+        Claimed record at the next seq (the fence moves), no owner, epoch + 1, crashes + 1, due
+        now. A finished run that one claimed for a retry only loses its owner. Dead is whose
+        process is gone, as far as the store can tell, or whose lease has run out. Returns how many
+        runs were freed."""
 
     async def sweep(self, worker: str) -> int:
         """Free what workers that died since hold, as `register` does; how many runs. Recovery is
@@ -257,17 +409,24 @@ class Store(Protocol):
     async def unregister(self, worker: str) -> None:
         """The worker leaves; runs it still holds are freed, due now, without counting a crash."""
 
+    async def workers(self) -> Sequence[WorkerSeen]:
+        """The registered workers, for people to look at."""
+
     async def claim_runs(
         self, worker: str, definitions: Sequence[str], limit: int
     ) -> Sequence[Claim]:
-        """Take due runs of these definitions (names), earliest first: owner set, epoch + 1."""
+        """Take due runs of these definitions (names), earliest first: owner set, epoch + 1. One
+        with LONE_CRASHES or more comes alone, though more may be due: ask again until nothing
+        comes. One past CRASH_LIMIT is stalled instead."""
 
     async def give_back(self, worker: str, claim: Claim, stalled: str | None) -> None:
         """Undo a claim of a run that could not be loaded: no owner, due again after a short
-        while, or stalled with the reason. Nothing happens if the claim does not hold any more."""
+        while, or stalled with the reason. A finished one only loses its owner. Nothing happens if
+        the claim does not hold any more."""
 
     async def unstall(self, definitions: Sequence[str]) -> int:
-        """Make stalled, unfinished runs of these definitions due now. How many there were."""
+        """Make stalled, unfinished runs of these definitions due now, but for those past
+        CRASH_LIMIT, which wait for an "unpause" or a "cancel". How many there were."""
 
     async def find(self, query: RunQuery) -> Sequence[RunRow]:
         """Runs for people to look at."""

@@ -1,15 +1,11 @@
-"""Every test here runs on every store."""
+"""The suites' long cases are marked as such."""
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
-from tests.conformance.store.kit import CASES, Case
 
-
-@pytest.fixture(params=CASES, ids=lambda kind: kind.name)
-def case(request: pytest.FixtureRequest, tmp_path: Path) -> Case:
-    made: Case = request.param(tmp_path)
-    return made
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if getattr(getattr(item, "function", None), "slow", False):
+            item.add_marker("slow")

@@ -7,12 +7,10 @@ to the last bit. Operations prefer few runs, rows and workers, so that they meet
 from __future__ import annotations
 
 import asyncio
-import shutil
-import tempfile
 from collections.abc import Coroutine
-from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
@@ -25,27 +23,44 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
-from perdure.model.errors import NotFound, StoreError
-from perdure.stores.port import Claim, Finish, JournalRow, NewRun, Release, RunQuery, Stall
-from tests.conformance.store.kit import (
+from perdure.conformance.rows import (
     BORN,
-    MemoryCase,
-    SqliteCase,
     commit,
     definition,
     key,
+    message,
     new,
     row,
     start,
     worker,
 )
+from perdure.model.errors import NotFound, RunActive, StoreError
+from perdure.stores.port import (
+    LEASE,
+    PURGE_AFTER,
+    Claim,
+    Finish,
+    JournalRow,
+    NewRun,
+    Park,
+    Release,
+    Reopen,
+    RunQuery,
+    Stall,
+)
+from tests.conformance.store.places import MemorySuite, SqliteSuite
 
 RUNS = st.integers(0, 5)
 WORKERS = st.sampled_from(["w0", "w1", "w2"])
 DEFINITIONS = ["a", "b"]
 TIMES = st.integers(0, 60)
+#: Runs that are there from the beginning, one that may be, one that never is.
+ADDRESSES = st.sampled_from(
+    [("a", "run-0"), ("b", "run-1"), ("a", "run-2"), ("b", "run-4"), ("a", "x"), ("b", "nobody")]
+)
 BYTES = st.sampled_from([b"", b"{}", b"x" * 5000])
-CHANGES = st.one_of(
+#: What may ride on a run's first row.
+FIRST_CHANGES = st.one_of(
     st.none(),
     st.builds(
         Finish,
@@ -57,6 +72,13 @@ CHANGES = st.one_of(
     st.builds(Finish, status=st.just("completed"), purge_at=TIMES, output_ref=st.integers(0, 1)),
     st.builds(Release, ready_at=TIMES),
     st.builds(Stall, reason=st.text(max_size=3)),
+)
+CHANGES = FIRST_CHANGES | st.builds(
+    Reopen,
+    version=st.just("2"),
+    hash=st.just("h2"),
+    ready_at=TIMES,
+    deadline=st.none() | TIMES,
 )
 PAYLOADS = st.lists(BYTES, max_size=2)
 
@@ -79,11 +101,11 @@ def rows(draw: st.DrawFn) -> JournalRow:
 @st.composite
 def starts(draw: st.DrawFn) -> NewRun:
     n = draw(RUNS)
-    first = row(n, 1, writer=draw(WORKERS), payloads=draw(PAYLOADS), change=draw(CHANGES))
+    first = row(n, 1, writer=draw(WORKERS), payloads=draw(PAYLOADS), change=draw(FIRST_CHANGES))
     return new(
         n,
         definition=draw(st.sampled_from(DEFINITIONS)),
-        id=draw(st.sampled_from("xyz")),
+        id=draw(st.sampled_from(["x", "y", "run-0"])),
         owner=draw(st.none() | WORKERS),
         ready_at=draw(TIMES),
         created=BORN + draw(st.integers(0, 3)),
@@ -103,9 +125,10 @@ class Stores(RuleBasedStateMachine):
 
     def __init__(self) -> None:
         super().__init__()
-        self.folder = Path(tempfile.mkdtemp())
         self.loop = asyncio.new_event_loop()
-        self.cases = (MemoryCase(self.folder), SqliteCase(self.folder))
+        self.beds = (MemorySuite(), SqliteSuite())
+        for bed in self.beds:
+            bed.begin()
         self.stores: list[Any] = []
         self.clock = 0
         self.registered = 0
@@ -114,7 +137,7 @@ class Stores(RuleBasedStateMachine):
         self.open()
 
     def open(self) -> None:
-        self.stores = [case.make() for case in self.cases]
+        self.stores = [bed.make() for bed in self.beds]
         for store in self.stores:
             store.now = lambda: self.clock
             self.loop.run_until_complete(store.open())
@@ -124,7 +147,9 @@ class Stores(RuleBasedStateMachine):
         answers = [self.loop.run_until_complete(self.ask(ask(store))) for store in self.stores]
         assert answers[1] == answers[0]
         for answer in answers[0] if isinstance(answers[0], list) else [answers[0]]:
-            kind = getattr(answer, "outcome", answer if isinstance(answer, str) else bool(answer))
+            kind = answer if isinstance(answer, str) else bool(answer)
+            for said in ("outcome", "alive"):
+                kind = getattr(answer, said, kind)
             self.seen.add((name, str(kind)))
         return answers[0]
 
@@ -132,19 +157,21 @@ class Stores(RuleBasedStateMachine):
     async def ask(asked: Coroutine[Any, Any, Any]) -> Any:
         try:
             answer = await asked
-        except (StoreError, NotFound) as error:
+        except (StoreError, NotFound, RunActive) as error:
             return type(error).__name__
         return list(answer) if isinstance(answer, tuple) else answer
 
     @initialize()
     def begin(self) -> None:
-        """A worker, and runs in four situations, so that operations meet something."""
+        """A worker, and runs in five situations, so that operations meet something."""
         self.register()
         owned = new(0, definition="a", owner="r0", first=row(0, 1, payloads=[b"big"]))
         lost = new(1, definition="b", owner="gone")
         due = new(2, definition="a", ready_at=0)
         stuck = new(3, definition="a", first=row(3, 1, change=Stall("stuck")))
-        self.both("start", lambda store: start(store, owned, lost, due, stuck))
+        done = row(4, 1, writer="r0", at=0, change=Finish("failed", 0))
+        ended = new(4, definition="b", owner="r0", first=done)
+        self.both("start", lambda store: start(store, owned, lost, due, stuck, ended))
 
     @rule(batch=st.lists(rows(), max_size=5).map(one_of_each_run))
     def commit(self, batch: list[JournalRow]) -> None:
@@ -171,6 +198,89 @@ class Stores(RuleBasedStateMachine):
         self.both("commit", lambda store: commit(store, goes_on))
         refs = [(goes_on.seq, at) for at in range(len(payloads))]
         self.both("payloads", lambda store: store.payloads(key(n), refs))
+
+    @rule(
+        data=st.data(),
+        posts=st.lists(
+            st.tuples(
+                ADDRESSES,
+                st.sampled_from("pqrs"),
+                st.sampled_from(["signal", "cancel", "pause", "unpause"]),
+                st.none() | BYTES,
+            ),
+            max_size=3,
+        ),
+    )
+    def post(self, data: Any, posts: list[Any]) -> None:
+        messages = [
+            msgspec.structs.replace(
+                message(0, id, kind=kind, body=body), definition=definition, run_id=run
+            )
+            for (definition, run), id, kind, body in posts
+        ]
+        self.both("post", lambda store: store.post(messages))
+
+    @rule(n=RUNS, after=st.integers(-1, 4))
+    def mail(self, n: int, after: int) -> None:
+        self.both("mail", lambda store: store.mail(key(n), after))
+
+    @rule(n=RUNS, stale=st.integers(0, 3), ready_at=TIMES)
+    def the_owner_parks(self, n: int, stale: int, ready_at: int) -> None:
+        """Mostly as an owner does; now and then an epoch or a message late, or not the owner."""
+        loaded = self.both("load", lambda store: store.load(key(n)))
+        if isinstance(loaded, str):
+            return
+        owner = loaded.run.owner or "nobody"
+        epoch = loaded.run.epoch - (stale == 1)
+        read = max(loaded.journal[-1].read, 0) - (stale == 2)
+        park = Park(key(n), epoch, read, ready_at)
+        self.both("park", lambda store: store.park(owner, [park, park]))
+
+    @rule(n=RUNS)
+    def the_owner_reads(self, n: int) -> None:
+        """A row that says that all mail is read."""
+        loaded = self.both("load", lambda store: store.load(key(n)))
+        if isinstance(loaded, str) or loaded.run.owner is None:
+            return
+        seq, run = loaded.journal[-1].seq + 1, loaded.run
+        reads = row(n, seq, writer=run.owner, epoch=run.epoch, read=run.mail)
+        self.both("commit", lambda store: commit(store, reads))
+
+    @rule(n=RUNS, change=CHANGES)
+    def retry(self, n: int, change: Any) -> None:
+        loaded = self.both("load", lambda store: store.load(key(n)))
+        if isinstance(loaded, str):
+            return
+        run, me = loaded.run, self.alive[0]
+        claim = self.both(
+            "claim_finished", lambda store: store.claim_finished(me, run.definition, run.id)
+        )
+        if isinstance(claim, str):
+            return
+        self.claims.append(claim)
+        again = row(n, loaded.journal[-1].seq + 1, writer=me, epoch=claim.epoch, change=change)
+        self.both("retry", lambda store: commit(store, again))
+        self.both("retry", lambda store: commit(store, again))
+
+    @rule(data=st.data())
+    def beat(self, data: Any) -> None:
+        who = data.draw(st.sampled_from([*self.alive, "w0"]))
+        self.both("beat", lambda store: store.beat(who))
+
+    @rule(data=st.data())
+    def sweep(self, data: Any) -> None:
+        who = data.draw(st.sampled_from(self.alive))
+        self.both("sweep", lambda store: store.sweep(who))
+        self.both("workers", self.living)
+
+    @staticmethod
+    async def living(store: Any) -> list[str]:
+        """The dead are shown for as long as a store notices no death by itself."""
+        return sorted(seen.info.id for seen in await store.workers() if seen.alive)
+
+    @rule(limit=st.integers(0, 3))
+    def purge(self, limit: int) -> None:
+        self.both("purge", lambda store: store.purge(limit))
 
     @rule(names=st.lists(st.sampled_from(DEFINITIONS), max_size=2), limit=st.integers(0, 3))
     def claim(self, names: list[str], limit: int) -> None:
@@ -200,8 +310,8 @@ class Stores(RuleBasedStateMachine):
     def die(self, data: Any) -> None:
         dead = data.draw(st.sampled_from(self.alive))
         self.alive.remove(dead)
-        for case, store in zip(self.cases, self.stores, strict=True):
-            case.kill(store, dead)
+        for bed, store in zip(self.beds, self.stores, strict=True):
+            bed.kill(store, dead)
 
     @precondition(lambda self: len(self.alive) > 1)
     @rule(data=st.data())
@@ -213,9 +323,9 @@ class Stores(RuleBasedStateMachine):
     @rule()
     def restart(self) -> None:
         """Everybody dies; the next registration finds out."""
-        for case, store in zip(self.cases, self.stores, strict=True):
+        for bed, store in zip(self.beds, self.stores, strict=True):
             for id in self.alive:
-                case.kill(store, id)
+                bed.kill(store, id)
             self.loop.run_until_complete(store.close())
         self.alive.clear()
         self.open()
@@ -246,20 +356,27 @@ class Stores(RuleBasedStateMachine):
         query = RunQuery(name, status, after, before, limit)
         self.both("find", lambda store: store.find(query))
 
-    @rule(passes=st.integers(1, 30))
+    @rule(passes=st.integers(1, 30) | st.sampled_from([LEASE // 2, LEASE, PURGE_AFTER]))
     def time_passes(self, passes: int) -> None:
         self.clock += passes
 
     @invariant()
-    def both_hold_the_same_runs(self) -> None:
+    def both_show_the_same_runs(self) -> None:
+        self.both("find", lambda store: store.find(RunQuery()))
+
+    @rule()
+    def both_hold_the_same_rows_and_mail(self) -> None:
         for n in range(6):
             self.both("load", lambda store, n=n: store.load(key(n)))
+        self.both("mailed", lambda store: store.mailed(self.alive[0]))
 
     def teardown(self) -> None:
+        self.both_hold_the_same_rows_and_mail()
         for store in self.stores:
             self.loop.run_until_complete(store.close())
         self.loop.close()
-        shutil.rmtree(self.folder)
+        for bed in self.beds:
+            bed.end()
 
 
 def explore(examples: int) -> set[tuple[str, str]]:
@@ -285,6 +402,16 @@ def test_memory_and_sqlite_answer_alike_in_every_kind_of_answer() -> None:
         *(("load", kind) for kind in ("True", "NotFound")),
         *(("payloads", kind) for kind in ("True", "StoreError")),
         *(("define", kind) for kind in ("True", "NotFound")),
+        *(("post", said) for said in ("posted", "duplicate", "finished", "missing")),
+        *(("park", str(parked)) for parked in (True, False)),
+        *(("beat", str(alive)) for alive in (True, False)),
+        ("workers", "r0"),
+        *(("sweep", str(freed)) for freed in (True, False)),
+        *(("claim_finished", kind) for kind in ("True", "RunActive", "StoreError")),
+        *(("retry", verdict) for verdict in ("accepted", "refused")),
+        *(("purge", str(gone)) for gone in (True, False)),
+        *(("mailed", str(some)) for some in (True, False)),
+        ("mail", "True"),
         ("claim", "True"),
         ("unstall", "True"),
         ("find", "True"),

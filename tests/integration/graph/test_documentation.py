@@ -10,6 +10,7 @@ import pytest
 from perdure.graph import lint
 from perdure.graph.document import EDGE_KEYS, NODE_KEYS, RETRY_KEYS, TOP_KEYS, TYPES
 from perdure.graph.specs import HTTP_KEYS, METHODS, TASK_KEYS
+from perdure.graph.waits import EVENT_KEYS, SIGNAL_KEYS, WAIT_KEYS
 
 PAGE = Path(__file__).parents[3] / "docs" / "reference" / "graph-documents.md"
 TEXT = PAGE.read_text(encoding="utf-8")
@@ -25,7 +26,11 @@ def test_an_example_loads_without_a_warning(example: str) -> None:
     assert lint(example) == []
 
 
-@pytest.mark.parametrize("keys", [TOP_KEYS, NODE_KEYS, EDGE_KEYS, RETRY_KEYS, HTTP_KEYS, TASK_KEYS])
+KEYS = [TOP_KEYS, NODE_KEYS, EDGE_KEYS, RETRY_KEYS, HTTP_KEYS, TASK_KEYS]
+KEYS += [WAIT_KEYS, SIGNAL_KEYS, EVENT_KEYS]
+
+
+@pytest.mark.parametrize("keys", KEYS)
 def test_every_key_has_a_row_or_a_sentence(keys: tuple[str, ...]) -> None:
     rows = " ".join(line.split("|")[1] for line in TEXT.splitlines() if line.startswith("| `"))
     assert [k for k in keys if f"`{k}`" not in rows and k not in ("input", "config")] == []

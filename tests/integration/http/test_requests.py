@@ -120,7 +120,8 @@ def test_headers_beyond_unicode_come_as_latin_1() -> None:
     ("status", "permanent"),
     [
         (301, True), (304, True), (400, True), (401, True), (404, True), (422, True), (501, True),
-        (408, False), (409, False), (429, False), (500, False), (502, False), (503, False),
+        (409, True), (423, True), (408, False), (425, False), (429, False), (500, False),
+        (502, False), (503, False),
     ],
 )  # fmt: skip
 def test_an_unexpected_status_fails_and_says_whether_time_may_heal_it(
@@ -170,10 +171,15 @@ def test_a_secret_that_an_answer_repeats_is_hidden_before_the_answer_is_cut() ->
 
 
 @pytest.mark.parametrize(
-    ("said", "seconds"), [("7", 7), ("0", 0), ("soon", None), ("-1", None), ("9" * 30, None)]
-)
-def test_retry_after_in_seconds_sets_the_next_delay(said: str, seconds: int | None) -> None:
-    failure = failed(web.Response(status=503, headers={"Retry-After": said}))
+    ("said", "seconds"),
+    [
+        ("7", 7), ("0", 0), ("soon", None), ("-1", None), ("9" * 30, None),
+        ("Wed, 21 Oct 2015 07:30:00 GMT", 90),
+    ],
+)  # fmt: skip
+def test_retry_after_sets_the_next_delay(said: str, seconds: int | None) -> None:
+    headers = {"Retry-After": said, "Date": "Wed, 21 Oct 2015 07:28:30 GMT"}
+    failure = failed(web.Response(status=503, headers=headers))
     assert failure.retry_after == seconds
 
 

@@ -14,12 +14,17 @@ from hypothesis import strategies as st
 from perdure.kernel.plan import GraphPlan
 from tests.unit.kernel.harness import plan_of
 
-Kind = Literal["TASK", "SWITCH", "FORK", "JOIN"]
+Kind = Literal["TASK", "SWITCH", "FORK", "JOIN", "WAIT", "WAIT_FOR_SIGNAL"]
+OnFailure = Literal["continue", "drain", "cancel"]
+#: What nodes may wait for: few names, so that several wait for one.
+SIGNALS = ("go", "stop")
 
 
 class Node(msgspec.Struct, frozen=True):
     """`reads`: the node whose output its spec reads, without asking. `number`: its output is
-    {"n": number}. `tries`: attempts that fail before the last one. `ends`: how that one ends."""
+    {"n": number}. `tries`: attempts that fail before the last one. `ends`: how that one ends.
+    A wait lasts `number` seconds, -1 cannot be; a wait for `signal` gives up after them, 0 = never.
+    """
 
     id: str
     kind: Kind
@@ -27,6 +32,7 @@ class Node(msgspec.Struct, frozen=True):
     number: int = 0
     tries: int = 0
     ends: Literal["well", "failed", "permanent"] = "well"
+    signal: str = ""
 
 
 class Link(msgspec.Struct, frozen=True):
@@ -47,6 +53,7 @@ class Drawn(msgspec.Struct, frozen=True):
 
     nodes: tuple[Node, ...]
     links: tuple[Link, ...]
+    on_failure: OnFailure = "continue"
 
     def incoming(self, node: str) -> list[Link]:
         return [link for link in self.links if link.target == node]
@@ -58,16 +65,27 @@ class Drawn(msgspec.Struct, frozen=True):
         return next(node for node in self.nodes if node.id == id)
 
     def plan(self) -> GraphPlan:
-        return plan_of([_document_node(n) for n in self.nodes], [_edge(e) for e in self.links])
+        return plan_of(
+            [_document_node(n) for n in self.nodes],
+            [_edge(e) for e in self.links],
+            on_failure=self.on_failure,
+        )
 
 
 def _document_node(node: Node) -> dict[str, Any]:
+    if node.kind == "WAIT":
+        # As a template: what is plainly wrong would not get past the document's checks.
+        spec = {"duration_seconds": f"{{{{{node.number}}}}}"}
+        return {"id": node.id, "type": node.kind, "spec": spec}
+    if node.kind == "WAIT_FOR_SIGNAL":
+        spec = {"signal": node.signal, "timeout_seconds": f"{{{{{node.number}}}}}"}
+        return {"id": node.id, "type": node.kind, "spec": spec}
     if node.kind != "TASK":
         return {"id": node.id, "type": node.kind}
-    spec: dict[str, Any] = {"step": "work"}
+    work: dict[str, Any] = {"step": "work"}
     if node.reads is not None:
-        spec["input"] = {"n": f"{{{{tasks.{node.reads}.output.n}}}}"}
-    return {"id": node.id, "type": "TASK", "spec": spec, "retry": {"attempts": node.tries + 1}}
+        work["input"] = {"n": f"{{{{tasks.{node.reads}.output.n}}}}"}
+    return {"id": node.id, "type": "TASK", "spec": work, "retry": {"attempts": node.tries + 1}}
 
 
 def _edge(link: Link) -> dict[str, Any]:
@@ -90,10 +108,11 @@ def _expression(asks: bool | str) -> str:
 
 
 @st.composite
-def graphs(draw: st.DrawFn, *, failing: bool = True, most: int = 9) -> Drawn:
-    """Any sound graph of up to `most` nodes; `failing` lets nodes and conditions fail."""
+def graphs(draw: st.DrawFn, *, failing: bool = True, waiting: bool = False, most: int = 9) -> Drawn:
+    """Any sound graph of up to `most` nodes; `failing` lets nodes and conditions fail, `waiting`
+    lets nodes wait and failures stop the rest."""
     count = draw(st.integers(1, most))
-    kinds = draw(st.lists(KINDS, min_size=count, max_size=count))
+    kinds = draw(st.lists(KINDS_THAT_WAIT if waiting else KINDS, min_size=count, max_size=count))
     ids = [f"n{i}" for i in range(count)]
     before: list[set[str]] = []  # the ancestors of each node
     nodes: list[Node] = []
@@ -109,11 +128,17 @@ def graphs(draw: st.DrawFn, *, failing: bool = True, most: int = 9) -> Drawn:
         nodes.append(draw(_node(id, kind, readable, failing)))
     if not failing:
         links = [msgspec.structs.replace(e, asks=_harmless(e.asks)) for e in links]
-    return Drawn(tuple(nodes), tuple(_one_default(links)))
+    on_failure: OnFailure = "continue"
+    if waiting:
+        on_failure = draw(st.sampled_from(["continue", "drain", "cancel"]))
+    return Drawn(tuple(nodes), tuple(_one_default(links)), on_failure)
 
 
 KINDS: st.SearchStrategy[Kind] = st.sampled_from(
     ["TASK", "TASK", "TASK", "SWITCH", "SWITCH", "FORK", "JOIN"]
+)
+KINDS_THAT_WAIT: st.SearchStrategy[Kind] = st.one_of(
+    KINDS, st.sampled_from(["WAIT", "WAIT_FOR_SIGNAL", "WAIT_FOR_SIGNAL"])
 )
 
 
@@ -125,6 +150,11 @@ def _sources(index: int) -> st.SearchStrategy[list[int]]:
 
 @st.composite
 def _node(draw: st.DrawFn, id: str, kind: Kind, readable: list[str], failing: bool) -> Node:
+    if kind == "WAIT":
+        return Node(id, kind, number=draw(st.sampled_from([0, 1, 60, 3600, -1])))
+    if kind == "WAIT_FOR_SIGNAL":
+        number = draw(st.sampled_from([0, 0, 1, 60, -1]))
+        return Node(id, kind, number=number, signal=draw(st.sampled_from(SIGNALS)))
     if kind != "TASK":
         return Node(id, kind)
     reads = draw(st.none() | st.sampled_from(readable)) if readable and failing else None

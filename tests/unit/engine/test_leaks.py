@@ -51,12 +51,13 @@ def test_runs_that_ended_leave_no_object_task_timer_or_watch(kind: type[VirtualS
             await asyncio.sleep(5)
             shell = engine._shell
             assert shell.live == {}
-            assert len(shell._tasks) == 1, "only the watch for due runs"
+            assert len(shell._tasks) == 4, "due runs, beats, mail, what is over its time"
+            assert shell.in_hand == set()
             assert shell.waiters._futures == {}
             assert shell._starting == set()
             loop: Any = asyncio.get_running_loop()
             armed = [timer for timer in loop._scheduled if not timer.cancelled()]
-            assert len(armed) <= 2, "the poll, and the sweep of timeouts"
+            assert len(armed) <= 4, "the poll, the beat, the purge, the sweep of timeouts"
             # Watches of attempts that ended hold theirs until the sweep, at most their timeout.
             await asyncio.sleep(60)
             gc.collect()

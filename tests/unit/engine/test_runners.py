@@ -64,7 +64,7 @@ def test_a_run_that_waits_only_for_a_retry_keeps_no_task() -> None:
     one = graph("one", [task("a", "work")])
 
     async def main() -> None:
-        async with engine_on(LateStore(), one, work, grace=600) as engine:
+        async with engine_on(LateStore(), one, work, grace=600, park_after="2h") as engine:
             await engine.start(one, id="1")
             await asyncio.sleep(60)
             (live,) = engine._shell.live.values()

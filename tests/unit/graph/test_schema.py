@@ -12,11 +12,15 @@ from hypothesis import given
 from perdure.graph import Graph, json_schema
 from perdure.graph.document import EDGE_KEYS, NODE_KEYS, RETRY_KEYS, TOP_KEYS
 from perdure.graph.specs import HTTP_KEYS, TASK_KEYS
+from perdure.graph.waits import EVENT_KEYS, SIGNAL_KEYS, WAIT_KEYS
 from perdure.model.errors import GraphError
 from tests.unit.graph.documents import ORDER, changed
 from tests.unit.graph.test_check import LIKELY, spoiled_documents
 from tests.unit.graph.test_document import WRONG
 from tests.unit.graph.test_specs import HTTP, LONE
+from tests.unit.graph.test_waits import GOOD as GOOD_WAITS
+from tests.unit.graph.test_waits import WRONG as WRONG_WAITS
+from tests.unit.graph.test_waits import lone
 
 SCHEMA = json_schema()
 TYPES: dict[str, Any] = {
@@ -114,6 +118,9 @@ def test_the_schema_is_plain_json_and_made_anew() -> None:
         (SCHEMA["$defs"]["retry"], RETRY_KEYS),
         (SCHEMA["$defs"]["http"], HTTP_KEYS),
         (SCHEMA["$defs"]["task"], TASK_KEYS),
+        (SCHEMA["$defs"]["wait"], WAIT_KEYS),
+        (SCHEMA["$defs"]["wait_for_signal"], SIGNAL_KEYS),
+        (SCHEMA["$defs"]["wait_for_event"], EVENT_KEYS),
     ],
 )
 def test_the_schema_has_the_keys_that_loading_knows(place: dict[str, Any], keys: Any) -> None:
@@ -133,6 +140,29 @@ def test_a_misshapen_request_is_invalid(changes: dict[str, Any]) -> None:
     spec = {"url": "https://shop.test/", **changes}
     spec = {key: value for key, value in spec.items() if value is not None or key != "url"}
     assert not valid(changed("/nodes/0/spec", spec, LONE), SCHEMA)
+
+
+#: Of waits, what only loading can tell: sums of keys, calendars, very large numbers, secrets.
+BEYOND_WAITS = re.compile(r"both say|is no time|secrets|says how long")
+
+
+OVER = [{"duration_seconds": "9e999"}, {"duration_seconds": "-1"}]
+
+
+@pytest.mark.parametrize(
+    ("kind", "spec"),
+    [
+        (kind, spec) for kind, spec, _, text in WRONG_WAITS
+        if not (BEYOND_WAITS.search(text) or spec in OVER)
+    ],
+)  # fmt: skip
+def test_a_misshapen_wait_is_invalid(kind: str, spec: Any) -> None:
+    assert not valid(lone(kind, spec), SCHEMA)
+
+
+@pytest.mark.parametrize(("kind", "spec"), GOOD_WAITS)
+def test_a_wait_that_loads_is_valid(kind: str, spec: Any) -> None:
+    assert valid(lone(kind, spec), SCHEMA)
 
 
 def loads(value: Any) -> bool:

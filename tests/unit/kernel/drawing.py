@@ -30,6 +30,16 @@ def sw(node: str) -> Member:
     return {"id": node, "type": "SWITCH"}
 
 
+def wait(node: str, **spec: Any) -> Member:
+    """A WAIT with this spec."""
+    return {"id": node, "type": "WAIT", "spec": spec}
+
+
+def wait_for(node: str, signal: str, **spec: Any) -> Member:
+    """A WAIT_FOR_SIGNAL for this signal."""
+    return {"id": node, "type": "WAIT_FOR_SIGNAL", "spec": {"signal": signal, **spec}}
+
+
 def edge(source: str, target: str) -> Member:
     return {"from": source, "to": target}
 

@@ -19,12 +19,25 @@ from perdure.codec.values import JsonCodec
 from perdure.graph import Graph
 from perdure.kernel.actions import (
     AnyAction,
+    BufferSignal,
     CreateTask,
     DispatchTask,
     FinishRun,
+    ReopenRun,
     Transition,
 )
-from perdure.kernel.events import Event, NodeCompleted, NodeFailed, RunStarted
+from perdure.kernel.events import (
+    Event,
+    NodeCompleted,
+    NodeFailed,
+    RunCancelled,
+    RunPaused,
+    RunRetried,
+    RunStarted,
+    RunUnpaused,
+    SignalReceived,
+    TimerFired,
+)
 from perdure.kernel.fold import fold
 from perdure.kernel.machine import GraphMachine
 from perdure.kernel.plan import GraphPlan
@@ -74,11 +87,15 @@ class Harness:
         self.roll = 0.5
         self.journal: list[bytes] = []
         self.outputs: dict[str, Raw] = {}
-        #: Every Load asked for, in order.
+        #: Payloads of kept signals that stand apart.
+        self.payloads: dict[str, Raw] = {}
+        #: The nodes of every Load asked for, in order, and the signals of those that name any.
         self.loads: list[tuple[str, ...]] = []
+        self.signal_loads: list[tuple[str, ...]] = []
         #: Thrown into the machine instead of answering a Load.
         self.load_error: BaseException | None = None
         self._ids = count(1)
+        self._messages = count(1)
         self.deps = Deps(
             now=lambda: self.now,
             new_id=lambda: f"t{next(self._ids):03d}",
@@ -125,6 +142,37 @@ class Harness:
             failure = FailureRecord("Error", failure)
         return self.apply(NodeFailed(state.task, node, state.attempt, failure))
 
+    def signal(self, name: str, payload: Any = None, *, id: str | None = None) -> Transition:
+        """A signal from outside; its message ids are m1, m2, … unless told."""
+        message = f"m{next(self._messages)}" if id is None else id
+        return self.apply(SignalReceived(name, message, text(payload)))
+
+    def fire(self, node: str) -> Transition:
+        """The node's timer fires: its time has come."""
+        state = self.nodes[node]
+        assert state.wake_at is not None
+        self.now = max(self.now, state.wake_at)
+        return self.apply(TimerFired(state.task, node, state.wake_at))
+
+    def cancel(self, reason: str = "") -> Transition:
+        return self.apply(RunCancelled(reason))
+
+    def retry(
+        self, node: str | None = None, *, plan: GraphPlan | None = None,
+        deadline: int | None = None, **context: Any,
+    ) -> Transition:  # fmt: skip
+        """Begin again at the node, or at every failed one; `plan`: on another version."""
+        if plan is not None:
+            self.reload(plan)
+        given = {name: text(value) for name, value in context.items()}
+        return self.apply(RunRetried(node, deadline=deadline, **given))
+
+    def pause(self) -> Transition:
+        return self.apply(RunPaused())
+
+    def unpause(self) -> Transition:
+        return self.apply(RunUnpaused())
+
     def advance(self, seconds: float) -> None:
         self.now += round(seconds * SECOND)
 
@@ -159,6 +207,18 @@ class Harness:
         self.plan = plan or self.plan
         self.machine = GraphMachine(self.plan, self.folded(), self.deps)
 
+    def put_payloads_apart(self) -> None:
+        """Large payloads stand apart in a journal: make those of all kept signals so, reload."""
+        rows = self.recorded()
+        self.journal = []
+        for row in rows:
+            for place, action in enumerate(row.actions):
+                if type(action) is BufferSignal and action.payload is not None:
+                    self.payloads[action.signal] = action.payload.copy()
+                    row.actions[place] = BufferSignal(action.signal, action.name, payload_ref=0)
+            self.journal.append(msgspec.json.encode(row))
+        self.reload()
+
     # ---------------------------------------------------------------- the engine's part
 
     def _drive(self, decision: Decision) -> Transition:
@@ -172,14 +232,20 @@ class Harness:
 
     def _answer(self, decision: Decision, load: Load) -> Load:
         self.loads.append(load.outputs)
+        if load.signals:
+            self.signal_loads.append(load.signals)
         if self.load_error is not None:
             return decision.throw(self.load_error)
         known = {node: self.outputs[node] for node in load.outputs if node in self.outputs}
-        return decision.send(Loaded(known))
+        payloads = {id: self.payloads[id] for id in load.signals if id in self.payloads}
+        return decision.send(Loaded(known, payloads))
 
     def _record(self, transition: Transition) -> None:
         self.journal.append(msgspec.json.encode(transition))
         for action in transition.actions:
+            if type(action) is ReopenRun:
+                for node in action.reset:
+                    self.outputs.pop(node, None)
             output = getattr(action, "output", None)
             if output is not None and hasattr(action, "node"):
                 self.outputs[action.node] = output

@@ -11,13 +11,22 @@ import pytest
 
 from perdure.kernel.actions import (
     Action,
+    BufferSignal,
+    CancelTasks,
+    Claimed,
     CompleteTask,
+    ConsumeSignal,
     CreateTask,
     DispatchTask,
     FailTask,
     FinishRun,
+    Ignored,
     OpenRun,
+    Refused,
+    ReopenRun,
+    ResolveWait,
     RetryTask,
+    SetPaused,
     Transition,
 )
 from perdure.kernel.fold import FOLDS, fold_transition
@@ -30,42 +39,55 @@ from perdure.kernel.moves import (
     check_task,
     drawn,
 )
-from perdure.kernel.run import NodeState, Run
+from perdure.kernel.run import KeptSignal, NodeState, Run
 from perdure.model.failure import FailureRecord
-from perdure.model.status import RESOLVED, TERMINAL
+from perdure.model.status import ACTIVE, RESOLVED, TERMINAL
+from tests.unit.kernel.harness import text
 
 BOOM = FailureRecord("Error", "boom")
 PAGE = Path(__file__).parents[3] / "docs" / "reference" / "moves.md"
 
-#: Each action about a task, and the status it leads to.
-TASK_ACTIONS: list[tuple[Action, str]] = [
-    *[(CreateTask("t1", "a", s), s) for s in ("pending", "completed", "skipped")],
-    (CreateTask("t1", "a", "failed", failure=BOOM), "failed"),
-    (CompleteTask("t1", "a"), "completed"),
-    (FailTask("t1", "a", 0, BOOM), "failed"),
-    (RetryTask("t1", "a", 0, BOOM, 5), "pending"),
-]
+#: Each action about a task, the status it leads to, and the statuses it may meet.
+TASK_ACTIONS: list[tuple[Action, str, set[str]]] = [
+    *[(CreateTask("t1", "a", s), s, {NEW})
+      for s in ("pending", "waiting", "completed", "skipped")],
+    (CreateTask("t1", "a", "failed", failure=BOOM), "failed", {NEW}),
+    (CompleteTask("t1", "a"), "completed", {"pending"}),
+    (FailTask("t1", "a", 0, BOOM), "failed", {"pending"}),
+    (RetryTask("t1", "a", 0, BOOM, 5), "pending", {"pending"}),
+    (ResolveWait("t1", "a", "completed"), "completed", {"waiting"}),
+    (ResolveWait("t1", "a", "failed", failure=BOOM), "failed", {"waiting"}),
+    (ResolveWait("t1", "a", "canceled", failure=BOOM), "canceled", {"waiting"}),
+    (ResolveWait("t1", "a", "skipped"), "skipped", set()),
+    (CancelTasks(BOOM, ("a",)), "failed", {"pending", "waiting"}),
+    (CancelTasks(BOOM, ("a",), "canceled"), "canceled", {"pending", "waiting"}),
+    (CancelTasks(BOOM, ("a",), "completed"), "completed", set()),
+]  # fmt: skip
 
 
 def test_the_tables_are_exactly_these() -> None:
     assert {
-        "new": {"pending", "completed", "skipped", "failed"},
-        "pending": {"pending", "completed", "failed"},
+        "new": {"pending", "waiting", "completed", "skipped", "failed"},
+        "pending": {"pending", "completed", "failed", "canceled"},
+        "waiting": {"completed", "failed", "canceled"},
         "completed": set(),
         "skipped": set(),
         "failed": set(),
+        "canceled": set(),
     } == TASK_MOVES
     assert {
         "new": {"running"},
-        "running": {"completed", "failed"},
-        "completed": set(),
-        "failed": set(),
+        "running": {"completed", "failed", "canceled"},
+        "completed": {"running"},
+        "failed": {"running"},
+        "canceled": {"running"},
     } == RUN_MOVES
 
 
-def test_nothing_leaves_a_resolved_or_terminal_status() -> None:
+def test_nothing_leaves_a_resolved_status_and_only_a_retry_leaves_a_terminal_one() -> None:
     assert all(not TASK_MOVES[status] for status in RESOLVED & set(TASK_MOVES))
-    assert all(not RUN_MOVES[status] for status in TERMINAL & set(RUN_MOVES))
+    assert all(RUN_MOVES[status] == {"running"} for status in TERMINAL)
+    assert set(TASK_MOVES) - RESOLVED - {NEW} == ACTIVE
 
 
 def test_every_status_a_move_leads_to_has_moves_of_its_own() -> None:
@@ -93,41 +115,105 @@ def test_a_run_may_move_only_as_the_table_says(before: str, after: str) -> None:
 
 def a_run(status: str) -> Run:
     """A run with one node in this status."""
-    run = Run("g", "r1", status="running", active=int(status == "pending"))
+    run = Run("g", "r1", status="running", active=int(status in ACTIVE))
     if status != NEW:
         run.nodes["a"] = NodeState("t1", status)
     return run
 
 
-@pytest.mark.rule("G-6", "G-24", "G-26", "G-27", "G-28")
+@pytest.mark.rule("G-6", "G-24", "G-26", "G-27", "G-28", "G-29", "G-33")
 @pytest.mark.parametrize("before", list(TASK_MOVES))
-@pytest.mark.parametrize(("action", "after"), TASK_ACTIONS, ids=lambda v: str(type(v).__name__))
-def test_folding_moves_a_task_legally_or_refuses(before: str, action: Action, after: str) -> None:
+@pytest.mark.parametrize(("action", "after", "meets"), TASK_ACTIONS, ids=lambda x: type(x).__name__)
+def test_folding_moves_a_task_legally_or_refuses(
+    before: str, action: Action, after: str, meets: set[str]
+) -> None:
     run = a_run(before)
-    if after in TASK_MOVES[before] and (type(action) is CreateTask) == (before == NEW):
+    if before in meets:
+        assert after in TASK_MOVES[before]
         FOLDS[type(action)](run, action)
         assert run.nodes["a"].status == after
-        assert run.active == int(after == "pending")
-        assert run.failed == int(after == "failed")
+        assert run.active == int(after in ACTIVE)
+        assert run.failures == ((("a", BOOM),) if after == "failed" else ())
+        assert (run.completed, run.nodes["a"].completed_no) == ((after == "completed"),) * 2
     else:
         with pytest.raises(IllegalMove):
             FOLDS[type(action)](run, action)
 
 
-@pytest.mark.rule("G-34")
+@pytest.mark.rule("G-34", "G-32")
 @pytest.mark.parametrize("before", list(RUN_MOVES))
-@pytest.mark.parametrize("after", ["running", "completed", "failed"])
-def test_folding_moves_a_run_legally_or_refuses(before: str, after: str) -> None:
+@pytest.mark.parametrize("after", ["opened", "reopened", "completed", "failed", "canceled"])
+def test_folding_moves_a_run_legally_or_refuses(before: str, after: Any) -> None:
     run = Run("g", "r1", status=before)
-    opening = after == "running"
-    ended: Any = after
-    action = OpenRun("g", "r1", "1", "h", "3.11") if opening else FinishRun(ended)
-    if after in RUN_MOVES[before]:
+    opening = {
+        "opened": OpenRun("g", "r1", "1", "h", "3.11"),
+        "reopened": ReopenRun("2", "h2", ()),
+    }
+    action = opening.get(after) or FinishRun(after)
+    status = "running" if after in opening else after
+    if status in RUN_MOVES[before] and (after == "opened") == (before == NEW):
         FOLDS[type(action)](run, action)
-        assert run.status == after
+        assert run.status == status
     else:
         with pytest.raises(IllegalMove):
             FOLDS[type(action)](run, action)
+
+
+def test_a_wait_is_folded_with_what_it_waits_for_and_forgets_it_when_it_ends() -> None:
+    run = a_run(NEW)
+    FOLDS[CreateTask](run, CreateTask("t1", "a", "waiting", wake_at=7, awaited_signal="go"))
+    assert (run.nodes["a"].wake_at, run.nodes["a"].awaited_signal) == (7, "go")
+    FOLDS[ResolveWait](run, ResolveWait("t1", "a", "completed"))
+    assert (run.nodes["a"].wake_at, run.nodes["a"].awaited_signal) == (None, None)
+
+
+def test_a_pending_repeat_is_folded_with_its_time() -> None:
+    run = a_run("pending")
+    FOLDS[RetryTask](run, RetryTask("t1", "a", 0, BOOM, 5))
+    assert (run.nodes["a"].attempt, run.nodes["a"].not_before) == (1, 5)
+
+
+@pytest.mark.rule("G-30", "G-31", "D-34")
+def test_kept_signals_stand_in_the_snapshot_oldest_first_until_consumed() -> None:
+    run = a_run("pending")
+    for action in (
+        BufferSignal("m1", "go", text(1)),
+        BufferSignal("m2", "go"),
+        BufferSignal("m3", "stop", payload_ref=0),
+    ):
+        FOLDS[BufferSignal](run, action)
+    assert [(s.id, s.name, s.payload and bytes(s.payload)) for s in run.signals] == [
+        ("m1", "go", b"1"), ("m2", "go", b"null"), ("m3", "stop", None),
+    ]  # fmt: skip
+    FOLDS[ConsumeSignal](run, ConsumeSignal("m1", "a"))
+    assert [signal.id for signal in run.signals] == ["m2", "m3"]
+    with pytest.raises(IllegalMove, match="m1 is not kept"):
+        FOLDS[ConsumeSignal](run, ConsumeSignal("m1", "a"))
+
+
+@pytest.mark.rule("G-32")
+def test_reopening_forgets_the_reset_nodes_and_keeps_the_rest() -> None:
+    run = Run("g", "r1", "1", "h", status="failed", input=text(1), config=text(2), deadline=9)
+    run.nodes = {
+        "a": NodeState("t1", "completed", completed_no=1),
+        "b": NodeState("t2", "failed"),
+        "c": NodeState("t3", "failed"),
+        "d": NodeState("t4", "canceled"),
+    }
+    run.completed, run.failures = 1, (("b", BOOM), ("c", BOOM))
+    run.signals = (KeptSignal("m1", "go", text(1)),)
+    FOLDS[ReopenRun](run, ReopenRun("2", "h2", ("b", "d", "never-reached"), config=text(3)))
+    assert list(run.nodes) == ["a", "c"]
+    assert (run.failures, run.old_failures, run.completed) == ((("c", BOOM),), 1, 1)
+    assert (run.status, run.version, run.hash, run.deadline) == ("running", "2", "h2", None)
+    assert (bytes(run.input or b""), bytes(run.config or b"")) == (b"1", b"3")
+    assert len(run.signals) == 1
+
+
+def test_a_new_input_that_stands_apart_is_unknown_until_it_is_fetched() -> None:
+    run = Run("g", "r1", "1", "h", status="failed", input=text(1), config=text(2))
+    FOLDS[ReopenRun](run, ReopenRun("2", "h2", (), input_ref=0, deadline=5))
+    assert (run.input, bytes(run.config or b""), run.deadline) == (None, b"2", 5)
 
 
 def test_a_journal_that_is_not_whole_refuses_to_fold() -> None:
@@ -143,6 +229,22 @@ def test_a_dispatch_changes_nothing_that_is_routed_on() -> None:
     before = msgspec.json.encode(run)
     FOLDS[DispatchTask](run, DispatchTask("t1", "a", 0, 99))
     assert msgspec.json.encode(run) == before
+
+
+def test_what_was_read_for_nothing_moves_time_and_nothing_else() -> None:
+    run = a_run("pending")
+    run.crashes = 2
+    fold_transition(run, Transition(8, [Ignored("late"), Refused("the run is completed")]))
+    assert (run.at, run.crashes, run.nodes, run.active) == (8, 0, a_run("pending").nodes, 1)
+
+
+def test_takeovers_are_counted_until_anything_else_is_recorded() -> None:
+    run = a_run("pending")
+    for at in (1, 2):
+        fold_transition(run, Transition(at, [Claimed("w2")]))
+    assert run.crashes == 2
+    fold_transition(run, Transition(3, [SetPaused(True)]))
+    assert (run.crashes, run.paused) == (0, True)
 
 
 def test_a_drawing_shows_every_move_and_no_other() -> None:

@@ -13,6 +13,8 @@ NODES = {
     "lost": NodeState("t3", "failed"),
     "busy": NodeState("t4", "pending"),
     "late": NodeState("t5", "completed"),
+    "off": NodeState("t6", "canceled"),
+    "asleep": NodeState("t7", "waiting", wake_at=5),
 }
 DONE = {"status": "completed", "output": {"n": 1}}
 
@@ -24,8 +26,8 @@ def views() -> TaskViews:
 @pytest.mark.rule("G-72", "D-14")
 def test_resolved_nodes_are_there_in_the_order_they_were_reached() -> None:
     tasks = views()
-    assert list(tasks) == ["done", "left", "lost"]
-    assert len(tasks) == 3
+    assert list(tasks) == ["done", "left", "lost", "off"]
+    assert len(tasks) == 4
     assert tasks["done"] is DONE
     assert [name in tasks for name in ("done", "left", "busy", "nowhere")] == [
         True, True, False, False,
@@ -38,6 +40,7 @@ def test_resolved_nodes_are_there_in_the_order_they_were_reached() -> None:
     [
         ("nowhere", "node nowhere was not reached"),
         ("busy", "node busy has not ended yet"),
+        ("asleep", "node asleep has not ended yet"),
         ("late", "the output of node late was not loaded"),
     ],
 )
@@ -47,7 +50,9 @@ def test_a_node_that_is_not_there_says_why(node: str, reason: str) -> None:
 
 
 @pytest.mark.rule("D-14")
-@pytest.mark.parametrize(("node", "ended"), [("left", "was skipped"), ("lost", "failed")])
+@pytest.mark.parametrize(
+    ("node", "ended"), [("left", "was skipped"), ("lost", "failed"), ("off", "was canceled")]
+)
 def test_a_node_without_output_shows_its_status_and_says_how_it_ended(
     node: str, ended: str
 ) -> None:

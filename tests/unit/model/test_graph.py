@@ -4,7 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from perdure.model.graph import CONTROL_TYPES, NODE_TYPES, WORKER_TYPES, Edge, GraphShape
+from perdure.model.graph import (
+    CONTROL_TYPES,
+    NODE_TYPES,
+    WAIT_TYPES,
+    WORKER_TYPES,
+    Edge,
+    GraphShape,
+)
 
 
 def shape(*edges: str, types: str = "TASK") -> GraphShape:
@@ -50,6 +57,6 @@ def test_a_node_apart_is_an_entry_and_a_leaf() -> None:
     assert (alone.entries, alone.leaves(), alone.descendants("a")) == (("a",), ["a"], [])
 
 
-def test_types_are_workers_or_control() -> None:
-    assert WORKER_TYPES | CONTROL_TYPES == NODE_TYPES
-    assert WORKER_TYPES.isdisjoint(CONTROL_TYPES)
+def test_types_are_workers_control_or_waits() -> None:
+    assert WORKER_TYPES | CONTROL_TYPES | WAIT_TYPES == NODE_TYPES
+    assert len(NODE_TYPES) == len(WORKER_TYPES) + len(CONTROL_TYPES) + len(WAIT_TYPES)

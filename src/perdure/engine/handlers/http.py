@@ -16,9 +16,11 @@ from collections.abc import Callable, Iterable
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Final
 
+from perdure.engine.clock import SystemClock
 from perdure.engine.handlers.http_body import TooLarge, decoded, read_body, read_start
 from perdure.engine.handlers.http_guard import HostList, WatchedResolver
 from perdure.engine.handlers.http_options import HttpOptions, check_options, tls
+from perdure.engine.handlers.http_retry import heals, retry_after
 from perdure.engine.handlers.http_spec import Request, read_spec, read_timeout
 from perdure.engine.handlers.http_url import refused
 from perdure.engine.handlers.port import Attempt
@@ -41,9 +43,6 @@ GRACE: Final = 2 * SECOND
 WHOLE_BODY: Final = 256 * 1024
 #: How much of an unexpected answer is kept for people to read.
 SHOWN_BODY: Final = 2048
-#: Client errors that time can heal, and server errors that it cannot.
-HEALING: Final = frozenset({408, 409, 423, 425, 429})
-LASTING: Final = frozenset({501, 505})
 
 _log = logging.getLogger("perdure.engine.http")
 
@@ -230,15 +229,13 @@ def _unexpected(request: Request, status: int, headers: Any, shown: str) -> Fail
         phrase = f"{status} {HTTPStatus(status).phrase}"
     except ValueError:
         phrase = str(status)
-    after = headers.get("Retry-After", "").strip()
     failure = Failure(
         f"{request.shown}: unexpected status {phrase}",
         kind="http-status",
         details={"status": status, "body": shown},
-        retry_after=int(after) if after.isascii() and after.isdigit() and len(after) < 9 else None,
+        retry_after=retry_after(headers, SystemClock().now()),
     )
-    heals = status in HEALING or (status >= 500 and status not in LASTING)
-    failure.permanent = not heals
+    failure.permanent = not heals(status)
     return failure
 
 

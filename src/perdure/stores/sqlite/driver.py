@@ -90,6 +90,12 @@ def connect(path: Path, mode: Literal["rwc", "rw", "ro"]) -> Connection:
     )
 
 
+def data_version(db: Connection) -> int:
+    """A number that changes when another connection, of any process, has committed."""
+    (found,) = db.execute("PRAGMA data_version").fetchone()
+    return int(found)
+
+
 def is_busy(error: BaseException) -> bool:
     """Whether the same call may well succeed in a moment."""
     return isinstance(error, Error) and _code(error) in {_BUSY, _LOCKED}

@@ -8,14 +8,20 @@ collisions are rare, and the plain way costs a third less.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
-from perdure.stores.port import NEVER, Finish, JournalRow, Release, Verdict
+from perdure.stores.port import NEVER, Finish, JournalRow, Release, Reopen, Stall, Verdict
 from perdure.stores.sqlite.driver import Connection, IntegrityError
 from perdure.stores.sqlite.queries import MOST_ROWS, query, query_for
 from perdure.stores.sqlite.transaction import Transaction
 
 Parameters: TypeAlias = list[Any]
+
+#: What `outcome` gives.
+_OUTCOME: Final = (
+    "status", "ready_at", "stalled", "finished", "output", "output_seq", "output_n", "failure",
+    "purge_at",
+)  # fmt: skip
 
 
 class _Refused(Exception):
@@ -70,15 +76,22 @@ def outcome(row: JournalRow) -> tuple[Any, ...]:
     """What a row's change makes of its run: status, ready_at, stalled, finished, output,
     output_seq, output_n, failure, purge_at."""
     change = row.change
+    assert change is not None
     if isinstance(change, Finish):
         seq = None if change.output_ref is None else row.seq
         result = (change.output, seq, change.output_ref, change.failure, change.purge_at)
         return (change.status, NEVER, None, row.at, *result)
     nothing = (None,) * 6
-    if isinstance(change, Release):
-        return ("running", change.ready_at, None, *nothing)
-    assert change is not None
-    return ("running", NEVER, change.reason, *nothing)
+    if isinstance(change, Stall):
+        return ("running", NEVER, change.reason, *nothing)
+    return ("running", change.ready_at, None, *nothing)
+
+
+def _let_go_values(row: JournalRow) -> Parameters:
+    """Who lets go, of what, what becomes of it, and when it is due if mail was missed."""
+    made = outcome(row)
+    urgent_at = min(row.change.ready_at, row.at) if isinstance(row.change, Release) else made[1]
+    return [row.run, row.writer, row.epoch, *made, urgent_at, row.read]
 
 
 def _verdicts_of_one_statement(db: Connection, rows: Sequence[JournalRow]) -> list[Verdict]:
@@ -100,28 +113,64 @@ def _verdict_after(db: Connection, row: JournalRow) -> Verdict:
 
 def _append_all(db: Connection, rows: Sequence[JournalRow]) -> None:
     """All or nothing. Raises _Refused or IntegrityError."""
+    if any(isinstance(row.change, Reopen) for row in rows):
+        raise _Refused  # it goes by its own way, row by row
     if insert_many(db, "append", 7, journal_values(rows)) != len(rows):
         raise _Refused
     keep_payloads(db, rows)
     changing = [row for row in rows if row.change is not None]
     values: Parameters = []
     for row in changing:
-        values += (row.run, row.writer, row.epoch, *outcome(row))
-    if insert_many(db, "let_go", 12, values) != len(changing):
+        values += _let_go_values(row)
+    if insert_many(db, "let_go", 14, values) != len(changing):
         raise _Refused
 
 
 def _append_one(db: Connection, row: JournalRow) -> Verdict:
+    if isinstance(row.change, Reopen):
+        return _append_to_finished(db, row)
     if db.execute(query_for("append_if_free", 1), journal_values([row])).rowcount != 1:
+        if isinstance(row.change, Finish):
+            return _append_to_finished(db, row)
         mine = _author(db, row) == (row.writer, row.commit)
         return "mine" if mine else "refused"
-    if row.change is not None:
-        values = (row.run, row.writer, row.epoch, *outcome(row))
-        if db.execute(query_for("let_go", 1), values).rowcount != 1:
-            db.execute(query("take_back"), (row.run, row.seq))
-            return "refused"
+    if row.change is not None and not _let_go(db, row):
+        db.execute(query("take_back"), (row.run, row.seq))
+        return "refused"
     keep_payloads(db, [row])
     return "accepted"
+
+
+def _let_go(db: Connection, row: JournalRow) -> bool:
+    return db.execute(query_for("let_go", 1), _let_go_values(row)).rowcount == 1
+
+
+def _append_to_finished(db: Connection, row: JournalRow) -> Verdict:
+    """A retry: the only row that a finished run takes, from the short owner that claimed it."""
+    author = _author(db, row)
+    if author is not None:
+        return "mine" if author == (row.writer, row.commit) else "refused"
+    values = {"key": row.run, "owner": row.writer, "epoch": row.epoch}
+    if isinstance(row.change, Reopen):
+        name, said = "reopen", _reopened(row, row.change)
+    else:
+        name, said = "finish_again", dict(zip(_OUTCOME, outcome(row), strict=True))
+    if db.execute(query(name), values | said).rowcount != 1:
+        return "refused"
+    db.execute(query_for("append_first", 1), journal_values([row]))
+    keep_payloads(db, [row])
+    return "accepted"
+
+
+def _reopened(row: JournalRow, change: Reopen) -> dict[str, Any]:
+    return {
+        "version": change.version,
+        "hash": change.hash,
+        "deadline": change.deadline,
+        "ready_at": change.ready_at,
+        "at": row.at,
+        "read": row.read,
+    }
 
 
 def _author(db: Connection, row: JournalRow) -> tuple[str, int] | None:

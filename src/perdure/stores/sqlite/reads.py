@@ -12,6 +12,7 @@ from perdure.stores.paging import born
 from perdure.stores.port import (
     NEVER,
     LoadedRun,
+    Mail,
     RunQuery,
     RunRow,
     StoredDefinition,
@@ -23,6 +24,7 @@ from perdure.stores.sqlite.queries import query
 _STATUSES: Final = ("running", "completed", "failed", "canceled")
 _LAST_KEY: Final = b"\xff" * 17
 _rows = msgspec.json.Decoder(list[tuple[int, int, str, int, str]]).decode
+_letters = msgspec.json.Decoder(list[tuple[int, str, str, str, str | None]]).decode
 
 
 def load_run(db: Connection, key: bytes) -> LoadedRun:
@@ -31,14 +33,19 @@ def load_run(db: Connection, key: bytes) -> LoadedRun:
     if found is None:
         raise NotFound(f"no run with the key {key.hex()}")
     try:
-        rows = _rows(found[-1])
+        rows = _rows(found[-2])
+        letters = [] if found[-1] is None else _letters(found[-1])
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise StoreError(f"the journal of run {key.hex()} is damaged: {error}") from error
     journal = [
         StoredRow(seq, at, writer, body.encode(), read) for seq, at, writer, read, body in rows
     ]
     journal.sort(key=lambda row: row.seq)
-    return LoadedRun(_run(found[:-1]), journal)
+    mail = [
+        Mail(n, id, kind, name, None if body is None else body.encode())
+        for n, id, kind, name, body in sorted(letters, key=lambda letter: letter[0])
+    ]
+    return LoadedRun(_run(found[:-2]), journal, mail)
 
 
 def read_payloads(db: Connection, key: bytes, refs: Sequence[tuple[int, int]]) -> list[bytes]:
@@ -103,6 +110,7 @@ def find_runs(db: Connection, asked: RunQuery) -> list[RunRow]:
 
 
 def _run(row: tuple[Any, ...]) -> RunRow:
-    output_seq, output_n, failure = row[-3:]
+    output_seq, output_n, *rest = row[-5:]
     place = None if output_seq is None else (output_seq, output_n)
-    return RunRow(*row[:-3], place, failure)  # type: ignore[call-arg]  # it counts the star as one
+    # The checker counts each star as one.
+    return RunRow(*row[:-5], place, *rest)  # type: ignore[call-arg]

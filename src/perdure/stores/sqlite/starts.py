@@ -34,7 +34,7 @@ def _insert(db: Connection, runs: Sequence[NewRun]) -> None:
     values: Parameters = []
     for new in runs:
         values += _run_values(new)
-    insert_many(db, "insert_runs", 18, values)
+    insert_many(db, "insert_runs", 19, values)
     firsts = [new.first for new in runs]
     insert_many(db, "append_first", 7, journal_values(firsts))
     keep_payloads(db, firsts)
@@ -59,5 +59,7 @@ def _run_values(new: NewRun) -> tuple[Any, ...]:
         finished = new.first.at if new.status in TERMINAL else None
         status, ready_at, *rest = new.status, new.ready_at, None, finished, *(None,) * 5
     identity = (new.key, new.definition, new.id, new.version, new.hash)
-    birth = (status, new.created, owner, ready_at, new.deadline, new.metadata)
+    birth = (
+        status, new.created, owner, ready_at, new.deadline, new.metadata, new.not_before
+    )  # fmt: skip
     return (*identity, *birth, *rest)

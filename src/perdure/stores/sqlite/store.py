@@ -9,31 +9,42 @@ from __future__ import annotations
 import asyncio
 import os
 import time
-from collections.abc import Sequence
-from contextlib import closing, suppress
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
-from typing import Final, Literal
+from typing import Any, Final, Literal
 
 from perdure.model.errors import InvalidOptions, StoreError, Unsupported
+from perdure.stores.hints import Hints
 from perdure.stores.port import (
+    LEASE,
+    Beat,
     Claim,
     CommitDone,
     JournalRow,
     LoadedRun,
+    Mail,
+    Message,
     NewRun,
+    Park,
+    Posted,
+    Release,
+    Reopen,
     RunQuery,
     RunRow,
     StartDone,
     StoredDefinition,
     WorkerInfo,
+    WorkerSeen,
 )
-from perdure.stores.sqlite import reads, workers
+from perdure.stores.sqlite import claims, mailbox, reads, workers
 from perdure.stores.sqlite.driver import (
     Connection,
     Error,
     check_version,
     connect,
+    data_version,
     dotted,
     explain,
     has_wal_reset_bug,
@@ -49,14 +60,17 @@ from perdure.stores.sqlite.migrate import (
     check_schema,
     migrate,
 )
+from perdure.stores.sqlite.purge import PURGED_AT_ONCE, purge_some
 from perdure.stores.sqlite.queries import query
 from perdure.stores.sqlite.readers import Readers
 from perdure.stores.sqlite.starts import start_runs
 from perdure.stores.sqlite.transaction import Transaction
+from perdure.stores.sqlite.watch import Watch
 from perdure.stores.sqlite.writer import Writer
 
 #: How long a lock of another process is waited for before it is an error, in seconds.
 BUSY_TIMEOUT: Final = 5.0
+_FREES: Final = frozenset({Release, Reopen})
 
 
 class SqliteStore:
@@ -97,6 +111,10 @@ class SqliteStore:
         self._workers = WorkerLocks(Path(f"{self.path}-workers"))
         self._writer: Writer | None = None
         self._readers: Readers | None = None
+        #: Of a store that is only read: the connection by which it notices writes.
+        self._looking: Connection | None = None
+        self._hints = Hints()
+        self._watch: Watch | None = None
 
     def __repr__(self) -> str:
         return f"<SqliteStore {self.path}>"
@@ -107,23 +125,29 @@ class SqliteStore:
         if self._readers is not None:
             return
         if self._read_only:
-            await asyncio.to_thread(self._look)
+            self._looking = await asyncio.to_thread(self._look)
         else:
             db = await asyncio.to_thread(self._open)
             self._writer = Writer(db, self.path, timeout=self._timeout)
         self._readers = Readers(self.path, timeout=self._timeout, only=self._read_only)
 
-    def _look(self) -> None:
+    def _look(self) -> Connection:
         """Check what is only to be read."""
         check_version()
         check_place(self.path)
         if not self.path.exists():
             raise StoreError(f"database {self.path} does not exist: check the path")
+        db: Connection | None = None
         try:
-            with closing(connect(self.path, "ro")) as db:
-                patiently(lambda: check_current(db, self.path), self._timeout)
-        except Error as error:
-            raise explain(error, self.path) from error
+            db = opened = connect(self.path, "ro")
+            patiently(lambda: check_current(opened, self.path), self._timeout)
+        except BaseException as error:
+            if db is not None:
+                db.close()
+            if isinstance(error, Error):
+                raise explain(error, self.path) from error
+            raise
+        return db
 
     def _open(self) -> Connection:
         check_version()
@@ -199,6 +223,13 @@ class SqliteStore:
         if readers is None:
             return
         self._writer = self._readers = None
+        self._hints.end_all()
+        if self._watch is not None:
+            self._watch.close()
+            self._watch = None
+        if self._looking is not None:
+            self._looking.close()
+            self._looking = None
         try:
             await readers.close()
             if writer is not None:
@@ -226,19 +257,79 @@ class SqliteStore:
     def commit(self, rows: Sequence[JournalRow], done: CommitDone) -> None:
         if self._writer is None:
             done(self._no_writer())
-        else:
-            self._writer.submit(lambda db: commit_rows(self._there(db), rows), done, len(rows))
+            return
+        if self._hints and any(type(row.change) in _FREES for row in rows):
+            done = self._hinting(done)
+        self._writer.submit(lambda db: commit_rows(self._there(db), rows), done, len(rows))
 
     def start(self, runs: Sequence[NewRun], done: StartDone) -> None:
         if self._writer is None:
             done(self._no_writer())
-        else:
-            self._writer.submit(lambda db: start_runs(self._there(db), runs), done, 2 * len(runs))
+            return
+        if self._hints and any(new.owner is None for new in runs):
+            done = self._hinting(done)
+        self._writer.submit(lambda db: start_runs(self._there(db), runs), done, 2 * len(runs))
 
     async def define(self, definition: StoredDefinition) -> None:
         d = definition
         values = (d.hash, d.name, d.version, d.kind, d.source, d.created)
         await self._write.call(lambda db: db.execute(query("define"), values))
+
+    async def purge(self, limit: int) -> int:
+        write, purged = self._write, 0
+        while (left := limit - purged) > 0:
+            some = min(left, PURGED_AT_ONCE)
+            gone = await write.call(partial(purge_some, limit=some, now=self.now()), some * 10)
+            purged += gone
+            if gone < some:
+                break
+        return purged
+
+    # -------------------------------------------------------------------------------------- mail
+
+    async def post(self, messages: Sequence[Message]) -> Sequence[Posted]:
+        posted = await self._write.call(
+            lambda db: mailbox.post(db, messages, self.now()), 2 * len(messages)
+        )
+        if any(one.outcome == "posted" for one in posted):
+            self._hints.give()
+        return posted
+
+    async def mail(self, key: bytes, after: int) -> Sequence[Mail]:
+        return await self._read.read(lambda db: mailbox.read_mail(db, key, after))
+
+    async def mailed(self, worker: str) -> Mapping[bytes, int]:
+        return await self._read.read(lambda db: workers.read_mailed(db, worker))
+
+    async def park(self, worker: str, parks: Sequence[Park]) -> Sequence[bool]:
+        parked = await self._write.call(lambda db: mailbox.park(db, worker, parks), len(parks))
+        now = self.now()
+        if any(done and one.ready_at <= now for done, one in zip(parked, parks, strict=True)):
+            self._hints.give()
+        return parked
+
+    # ------------------------------------------------------------------------------------- hints
+
+    def subscribe(self, call: Callable[[], None]) -> Callable[[], None]:
+        self._read  # noqa: B018  # raises unless the store is open
+        if self._watch is None:
+            self._watch = Watch(self._data_version, self._hints.give)
+        return self._hints.subscribe(call)
+
+    def _data_version(self) -> int | None:
+        if self._writer is not None:
+            return self._writer.peek(data_version)
+        try:
+            return None if self._looking is None else data_version(self._looking)
+        except Error:
+            return None
+
+    def _hinting(self, done: Callable[[Any], None]) -> Callable[[Any], None]:
+        def answered(answer: Any) -> None:
+            done(answer)
+            self._hints.give()
+
+        return answered
 
     # ----------------------------------------------------------------------------------- reading
 
@@ -262,6 +353,9 @@ class SqliteStore:
 
     # ----------------------------------------------------------------------------------- workers
 
+    async def workers(self) -> Sequence[WorkerSeen]:
+        return await self._read.read(lambda db: workers.list_workers(db, self._workers, self.now()))
+
     async def register(self, worker: WorkerInfo) -> int:
         write = self._write
         if not self._take_worker_lock(worker.id):
@@ -273,12 +367,31 @@ class SqliteStore:
             raise
         return await self.sweep(worker.id)
 
+    def extend(self, worker: str) -> bool:
+        if self._writer is None:
+            raise self._no_writer()
+        return workers.extend_beside(self.path, worker, self.now, self._timeout)
+
+    async def beat(self, worker: str) -> Beat:
+        now = self.now()
+        if not await self._write.call(lambda db: workers.extend(db, worker, now)):
+            self._workers.drop(worker)
+            return Beat(False, now, now)
+        held, mail = await self._read.read(
+            lambda db: (workers.read_held(db, worker), workers.read_mailed(db, worker))
+        )
+        await self.sweep(worker)
+        return Beat(True, now, now + LEASE, held, mail)
+
     async def sweep(self, worker: str) -> int:
         write, freed = self._write, 0
-        for dead in await write.call(lambda db: workers.find_dead(db, self._workers)):
+        await write.call(lambda db: workers.bury(db, self._workers, worker, self.now()))
+        for dead in await write.call(workers.find_lost):
             free = partial(workers.free_some, dead=dead, worker=worker, now=self.now())
             while some := await write.call(free, workers.FREED_AT_ONCE * 3):
                 freed += some
+        if freed:
+            self._hints.give()
         return freed
 
     def _take_worker_lock(self, worker: str) -> bool:
@@ -293,20 +406,27 @@ class SqliteStore:
     async def unregister(self, worker: str) -> None:
         await self._write.call(lambda db: workers.leave(db, worker, self.now()))
         self._workers.drop(worker)
+        self._hints.give()
 
     async def claim_runs(
         self, worker: str, definitions: Sequence[str], limit: int
     ) -> Sequence[Claim]:
         return await self._write.call(
-            lambda db: workers.claim_due(self._there(db), worker, definitions, limit, self.now()),
+            lambda db: claims.claim_due(self._there(db), worker, definitions, limit, self.now()),
             limit,
         )
 
+    async def claim_finished(self, worker: str, definition: str, id: str) -> Claim:
+        return await self._write.call(lambda db: claims.claim_finished(db, worker, definition, id))
+
     async def give_back(self, worker: str, claim: Claim, stalled: str | None) -> None:
-        await self._write.call(lambda db: workers.give_back(db, worker, claim, stalled, self.now()))
+        await self._write.call(lambda db: claims.give_back(db, worker, claim, stalled, self.now()))
 
     async def unstall(self, definitions: Sequence[str]) -> int:
-        return await self._write.call(lambda db: workers.unstall(db, definitions, self.now()))
+        freed = await self._write.call(lambda db: claims.unstall(db, definitions, self.now()))
+        if freed:
+            self._hints.give()
+        return freed
 
     # ------------------------------------------------------------------------------------- parts
 

@@ -1,18 +1,29 @@
-"""Workers: who is alive, what the dead held, and whose turn a run is (rules 2, 8, 9).
+"""Workers: who is alive, and what the dead held (rules 2, 8).
 
-Whether a worker lives is asked of the operating system's locks, never of a clock. A dead one's
-runs are freed by appending to each journal first: that row is the fence, whoever thinks to own
-the run finds its next seq taken.
+Two things say that a worker is dead: its lock, which the operating system frees with its process,
+is seen at once; its lease, which it extends with every beat, finds the one that is there and does
+nothing (stopped, or deaf). Being struck off the table is the declaration: its runs then belong to
+an owner that is not registered, and whoever sweeps frees them, by appending to each journal first.
+That row is the fence; locks and leases only say how soon.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
 from typing import Final
 
 from perdure.model.errors import StoreError
-from perdure.stores.port import GIVEN_BACK_FOR, NEVER, Claim, WorkerInfo
-from perdure.stores.sqlite.driver import Connection, IntegrityError
+from perdure.stores.port import LEASE, WorkerInfo, WorkerSeen
+from perdure.stores.sqlite.driver import (
+    Connection,
+    Error,
+    IntegrityError,
+    connect,
+    explain,
+    patiently,
+)
 from perdure.stores.sqlite.locks import WorkerLocks
 from perdure.stores.sqlite.queries import query, query_for
 from perdure.stores.sqlite.transaction import Transaction
@@ -24,27 +35,75 @@ FREED_AT_ONCE: Final = 100
 
 def add_worker(db: Connection, worker: WorkerInfo, now: int) -> None:
     """Enter a worker whose lock is held already. Raises StoreError for an id that is taken."""
+    values = (worker.id, worker.name, worker.host, worker.pid, now, now + LEASE)
     try:
-        db.execute(query("add_worker"), (worker.id, worker.name, worker.host, worker.pid, now))
+        db.execute(query("add_worker"), values)
     except IntegrityError as error:
         raise StoreError(f"worker {worker.id} is registered already: take a fresh id") from error
 
 
-def find_dead(db: Connection, locks: WorkerLocks) -> list[str]:
-    """Workers that nobody is any more, also owners of runs that never registered."""
-    registered = [id for (id,) in db.execute(query("workers")).fetchall()]
-    unknown = [id for (id,) in db.execute(query("unregistered_owners")).fetchall()]
-    return [id for id in registered if locks.is_dead(id)] + unknown
+def extend(db: Connection, worker: str, now: int) -> bool:
+    """A fresh lease, unless the worker was declared dead."""
+    return db.execute(query("extend_lease"), (now + LEASE, worker)).rowcount == 1
+
+
+def extend_beside(path: Path, worker: str, now: Callable[[], int], timeout: float) -> bool:
+    """`extend` on any thread, on a connection of its own, which is closed again. What it writes
+    need not outlive a power cut: nobody would be there to hold the lease."""
+    try:
+        with closing(patiently(lambda: connect(path, "rw"), timeout)) as db:
+            db.execute("PRAGMA synchronous = NORMAL")
+            db.execute("PRAGMA wal_autocheckpoint = 0")
+            return patiently(lambda: extend(db, worker, now()), timeout)
+    except Error as error:
+        raise explain(error, path) from error
+
+
+def read_held(db: Connection, worker: str) -> frozenset[bytes]:
+    """The keys of the runs under this name."""
+    return frozenset(key for (key,) in db.execute(query("held_keys"), (worker,)).fetchall())
+
+
+def read_mailed(db: Connection, worker: str) -> dict[bytes, int]:
+    """Which of them have mail that their last row has not read, up to which number."""
+    return dict(db.execute(query("mailed"), (worker,)).fetchall())
+
+
+def list_workers(db: Connection, locks: WorkerLocks, now: int) -> list[WorkerSeen]:
+    """Who is registered, and whether it is alive."""
+    rows = db.execute(query("list_workers")).fetchall()
+    return [
+        WorkerSeen(WorkerInfo(id, name, host, pid), until > now and not locks.is_dead(id))
+        for id, name, host, pid, until in rows
+    ]
+
+
+def bury(db: Connection, locks: WorkerLocks, worker: str, now: int) -> None:
+    """Strike off whoever is dead, but for `worker` itself, which is here and asks."""
+    gone: dict[str, bool] = {}
+    for id, until in db.execute(query("workers")).fetchall():
+        if id != worker and ((ended := locks.is_dead(id)) or until <= now):
+            gone[id] = ended
+    if gone:
+        with Transaction(db):
+            for id, ended in gone.items():
+                db.execute(query("remove_dead"), {"id": id, "gone": ended, "now": now})
+
+
+def find_lost(db: Connection) -> list[str]:
+    """Owners of runs that are not registered: the dead, and some that never were."""
+    return [owner for (owner,) in db.execute(query("unregistered_owners")).fetchall()]
 
 
 def free_some(db: Connection, dead: str, worker: str, now: int) -> int:
     """Free up to a hundred runs of a dead worker in one transaction; 0 when none is left."""
     with Transaction(db):
         held = db.execute(query("held"), (dead, FREED_AT_ONCE)).fetchall()
-        for key, last in held:
-            _take_over(db, key, last, dead, worker, now)
-        if not held:
-            db.execute(query("remove_worker"), (dead,))
+        for key, status, last in held:
+            if status == "running":
+                _take_over(db, key, last, dead, worker, now)
+            else:
+                db.execute(query("disown"), (key, dead))
     return len(held)
 
 
@@ -61,45 +120,3 @@ def leave(db: Connection, worker: str, now: int) -> None:
     with Transaction(db):
         db.execute(query("release_all"), (now, worker))
         db.execute(query("remove_worker"), (worker,))
-
-
-def claim_due(
-    db: Connection, worker: str, definitions: Sequence[str], limit: int, now: int
-) -> list[Claim]:
-    """Take due runs, earliest first. Nothing is written when none is due."""
-    if limit <= 0:
-        return []
-    names = dict.fromkeys(definitions)
-    # Without the lock first: most polls find nothing, and then nobody is kept waiting.
-    if not any(db.execute(query("due"), (name, now, 1)).fetchone() for name in names):
-        return []
-    with Transaction(db):
-        due = [
-            found
-            for name in names
-            for found in db.execute(query("due"), (name, now, limit)).fetchall()
-        ]
-        keys = [key for _, key in sorted(due)[:limit]]
-        claimed = []
-        for start in range(0, len(keys), FREED_AT_ONCE):
-            part = keys[start : start + FREED_AT_ONCE]
-            claimed += db.execute(query_for("claim", len(part)), (worker, *part)).fetchall()
-    claimed.sort(key=lambda row: (row[4], row[0]))
-    return [Claim(*row[:4]) for row in claimed]
-
-
-def give_back(db: Connection, worker: str, claim: Claim, stalled: str | None, now: int) -> None:
-    """Undo a claim, for a while or until somebody acts."""
-    ready_at = NEVER if stalled is not None else now + GIVEN_BACK_FOR
-    held = {"key": claim.key, "owner": worker, "epoch": claim.epoch}
-    db.execute(query("give_back"), {**held, "ready_at": ready_at, "stalled": stalled})
-
-
-def unstall(db: Connection, definitions: Sequence[str], now: int) -> int:
-    """Make the stalled runs of these definitions due; how many."""
-    count = 0
-    with Transaction(db):
-        for name in dict.fromkeys(definitions):
-            found = db.execute(query("unstall"), {"definition": name, "now": now})
-            count += found.rowcount
-    return count

@@ -22,7 +22,7 @@ from queue import SimpleQueue
 from time import perf_counter
 from typing import Any, Final, TypeAlias, TypeVar
 
-from perdure.model.errors import StoreError
+from perdure.model.errors import PerdureError, StoreError
 from perdure.stores.sqlite.driver import (
     Connection,
     Error,
@@ -74,8 +74,8 @@ class Writer:
     def submit(self, work: Work[T], done: Done[T], rows: int = 1) -> None:
         """Do a piece of work that touches about `rows` rows. It answers once, on the loop's
         thread: with its result; with a StoreError after which it left no trace or, if the commit
-        itself failed, an unknown one; or with another error, and no trace, if doing it again
-        would be no better."""
+        itself failed, an unknown one; or with another error, and no trace: the refusal it
+        raised, or what doing it again would not mend."""
         if self._closed:
             done(StoreError(f"store {self._path} is closed"))
         elif self._fits_inline(rows) and self._gate.acquire(blocking=False):
@@ -84,7 +84,7 @@ class Writer:
             self._hand_over(work, done, rows)
 
     async def call(self, work: Work[T], rows: int = 1) -> T:
-        """The same for a coroutine. Raises StoreError."""
+        """The same for a coroutine. Raises StoreError, and what the work refuses."""
         answer: asyncio.Future[T] = self._loop.create_future()
 
         def done(result: T | Exception) -> None:
@@ -97,6 +97,17 @@ class Writer:
 
         self.submit(work, done, rows)
         return await answer
+
+    def peek(self, work: Work[T]) -> T | None:
+        """What a quick look at the connection gives; None while it is in use or out of order."""
+        if self._closed or not self._gate.acquire(blocking=False):
+            return None
+        try:
+            return work(self._db)
+        except Error:
+            return None
+        finally:
+            self._gate.release()
 
     async def close(self, last: Work[None]) -> None:
         """Finish everything queued, then `last`, then end the thread."""
@@ -204,7 +215,9 @@ class Writer:
         return work(self._db)
 
     def _told(self, error: Exception) -> Exception:
-        return error if is_lasting(error) else explain(error, self._path)
+        if isinstance(error, PerdureError) or is_lasting(error):
+            return error
+        return explain(error, self._path)
 
     def _undo(self) -> None:
         """Roll back what a failed piece of work left open; SQLite itself may already have. If

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from perdure.conformance.rows import commit, key, new, row, start
 from perdure.model.errors import StoreError
 from perdure.stores.sqlite import SqliteStore
-from tests.conformance.store.kit import commit, key, new, row, start
 
 
 def test_a_full_disk_loses_nothing_and_the_same_rows_go_in_later(tmp_path: Path) -> None:

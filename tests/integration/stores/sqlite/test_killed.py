@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
+from perdure.conformance.rows import key, worker
 from perdure.stores.sqlite import SqliteStore
 from perdure.stores.sqlite.driver import has_wal_reset_bug
-from tests.conformance.store.kit import key, worker
 from tests.integration.stores.sqlite.writing_process import RUNS
 from tests.tidy.tree import ROOT
 

@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
+from perdure.conformance.rows import commit, definition, key, new, row, start, worker
 from perdure.model.errors import StoreError, Unsupported
 from perdure.stores.sqlite import SqliteStore
 from perdure.stores.sqlite import store as module
 from perdure.stores.sqlite.driver import sqlite3
 from perdure.stores.sqlite.locks import FileLock, WorkerLocks
-from tests.conformance.store.kit import commit, definition, key, new, row, start, worker
 
 
 def other(path: Path) -> sqlite3.Connection:
@@ -216,7 +216,7 @@ def test_a_file_is_read_while_another_process_writes_whatever_the_library(
 def test_reading_only_wants_a_schema_it_knows(tmp_path: Path) -> None:
     path = tmp_path / "runs.db"
     path.touch()
-    with pytest.raises(StoreError, match="has schema 0, not 1"):
+    with pytest.raises(StoreError, match="has schema 0, not 2"):
         asyncio.run(SqliteStore(path, read_only=True).open())
     path.write_bytes(b"hello" * 100)
     with pytest.raises(StoreError, match="is not a SQLite database"):

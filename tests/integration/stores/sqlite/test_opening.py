@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pytest
 
+from perdure.conformance.rows import commit, key, new, row, start
 from perdure.model.errors import InvalidOptions, StoreError
 from perdure.stores.sqlite import SqliteStore
 from perdure.stores.sqlite import store as module
 from perdure.stores.sqlite.driver import sqlite3
-from tests.conformance.store.kit import commit, key, new, row, start
 
 NOBODY = 65534
 
@@ -144,7 +144,7 @@ def test_a_database_of_a_newer_perdure_is_left_alone(tmp_path: Path) -> None:
     filled(path)
     execute(path, "UPDATE meta SET value = '7' WHERE key = 'schema'")
     message = refused(path)
-    assert "has schema 7, this perdure knows 1" in message
+    assert "has schema 7, this perdure knows 2" in message
     assert "upgrade perdure" in message
 
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 import asyncio
 import sys
 
+from perdure.conformance.rows import commit, new, row, start, worker
 from perdure.stores.sqlite import SqliteStore
-from tests.conformance.store.kit import commit, new, row, start, worker
 
 RUNS = 16
 

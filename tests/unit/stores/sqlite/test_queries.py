@@ -10,18 +10,20 @@ from pathlib import Path
 import pytest
 
 from perdure.stores.sqlite.driver import Connection, sqlite3
+from perdure.stores.sqlite.migrate import VERSION
 from perdure.stores.sqlite.queries import migration, query, query_for, statements
 
 PACKAGE = Path(str(files("perdure.stores.sqlite")))
 NAMES = sorted(path.stem for path in (PACKAGE / "queries").glob("*.sql"))
-PARTS = {"run_columns"}
+PARTS = {"run_columns", "crash_count", "last_read"}
 
 
 @pytest.fixture(scope="module")
 def db() -> Iterator[Connection]:
     connection = sqlite3.connect(":memory:")
-    for statement in statements(migration(1)):
-        connection.execute(statement)
+    for number in range(1, VERSION + 1):
+        for statement in statements(migration(number)):
+            connection.execute(statement)
     yield connection
     connection.close()
 
@@ -36,7 +38,7 @@ def plan(db: Connection, name: str) -> list[str]:
 @pytest.mark.parametrize("name", [name for name in NAMES if name not in PARTS])
 def test_every_query_is_valid_and_walks_no_table_of_runs_or_rows(db: Connection, name: str) -> None:
     steps = plan(db, name)
-    walks = [step for step in steps if re.match(r"SCAN (run|journal|payload)\b", step)]
+    walks = [step for step in steps if re.match(r"SCAN (run|journal|payload|mailbox)\b", step)]
     assert walks == []
 
 
@@ -48,6 +50,16 @@ def test_every_query_is_valid_and_walks_no_table_of_runs_or_rows(db: Connection,
         ("release_all", "run_owner (owner=?)"),
         ("let_go", "sqlite_autoindex_run_1 (key=?)"),
         ("take_over", "sqlite_autoindex_run_1 (key=?)"),
+        ("held_keys", "run_owner (owner=?)"),
+        ("mailed", "run_mail (owner=?)"),
+        ("unregistered_owners", "run_owner (owner>?)"),
+        ("unstall", "run_stalled (definition=?)"),
+        ("purgeable", "run_purge (purge_at<?)"),
+        ("addressee", "sqlite_autoindex_run_2 (definition=? AND id=?)"),
+        ("letter", "sqlite_autoindex_mailbox_2 (run=? AND id=?)"),
+        ("mail", "sqlite_autoindex_mailbox_1 (run=? AND n>?)"),
+        ("park", "sqlite_autoindex_run_1 (key=?)"),
+        ("number_letter", "sqlite_autoindex_run_1 (key=?)"),
         ("claim", "sqlite_autoindex_run_1 (key=?)"),
         ("append", "sqlite_autoindex_run_1 (key=?)"),
         ("load", "sqlite_autoindex_journal_1 (run=? AND seq>?)"),
@@ -94,8 +106,10 @@ def test_the_schema_has_the_indexes_of_the_design_and_the_journal_none_but_its_k
         ("run", "run_by_definition"),
         ("run", "run_by_status"),
         ("run", "run_claim"),
+        ("run", "run_mail"),
         ("run", "run_owner"),
         ("run", "run_purge"),
+        ("run", "run_stalled"),
     ]
 
 

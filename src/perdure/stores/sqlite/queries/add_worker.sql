@@ -1,1 +1,1 @@
-INSERT INTO worker (id, name, host, pid, registered) VALUES (?, ?, ?, ?, ?)
+INSERT INTO worker (id, name, host, pid, registered, lease_until) VALUES (?, ?, ?, ?, ?, ?)

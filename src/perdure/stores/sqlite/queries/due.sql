@@ -1,5 +1,9 @@
 -- The claim index, exactly.
-SELECT ready_at, key FROM run
+SELECT
+    ready_at,
+    key,
+{crash_count} AS crashes
+FROM run
 WHERE definition = ? AND ready_at <= ?
     AND owner IS NULL AND status = 'running' AND stalled IS NULL
 ORDER BY ready_at, key

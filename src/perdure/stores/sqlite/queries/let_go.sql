@@ -3,7 +3,7 @@
 UPDATE run SET
     owner = NULL,
     status = said.status,
-    ready_at = said.ready_at,
+    ready_at = CASE WHEN run.mail > said.read THEN said.urgent_at ELSE said.ready_at END,
     stalled = said.stalled,
     finished = said.finished,
     output = said.output,
@@ -14,8 +14,8 @@ UPDATE run SET
 FROM (
     WITH given (
         key, owner, epoch, status, ready_at, stalled, finished, output, output_seq, output_n,
-        failure, purge_at
-    ) AS MATERIALIZED (VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?))
+        failure, purge_at, urgent_at, read
+    ) AS MATERIALIZED (VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?))
     SELECT * FROM given
 ) AS said
 WHERE run.key = said.key AND run.owner = said.owner AND run.epoch = said.epoch

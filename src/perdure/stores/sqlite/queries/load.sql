@@ -5,6 +5,11 @@ SELECT
         SELECT json_group_array(json_array(seq, at, writer, read, CAST(body AS TEXT)))
         FROM journal
         WHERE journal.run = run.key AND journal.seq >= run.base_seq
-    ) AS journal
+    ) AS journal,
+    CASE WHEN mail > 0 THEN (
+        SELECT json_group_array(json_array(n, id, kind, name, CAST(body AS TEXT)))
+        FROM mailbox
+        WHERE mailbox.run = run.key AND mailbox.n > {last_read}
+    ) END AS unread
 FROM run
 WHERE key = ?

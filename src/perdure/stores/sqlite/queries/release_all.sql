@@ -1,1 +1,4 @@
-UPDATE run SET owner = NULL, ready_at = ? WHERE owner = ?
+UPDATE run SET
+    owner = NULL,
+    ready_at = CASE WHEN status = 'running' THEN ? ELSE ready_at END
+WHERE owner = ?

@@ -1,2 +1,4 @@
 UPDATE run SET stalled = NULL, ready_at = :now
-WHERE definition = :definition AND status = 'running' AND stalled IS NOT NULL AND owner IS NULL
+WHERE definition = :definition AND stalled IS NOT NULL AND status = 'running' AND owner IS NULL
+    AND
+{crash_count} <= :most

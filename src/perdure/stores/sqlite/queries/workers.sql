@@ -1,1 +1,1 @@
-SELECT id FROM worker
+SELECT id, lease_until FROM worker

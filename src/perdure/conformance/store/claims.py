@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from perdure.conformance.bed import StoreBed, scene
+from perdure.conformance.rows import BORN, HASH, commit, key, new, row, start
 from perdure.stores.port import GIVEN_BACK_FOR, NEVER, Claim, Finish, Release, Stall, Store
-from tests.conformance.store.kit import BORN, HASH, Case, commit, key, new, play, row, start
 
 
-def test_due_runs_are_claimed_once_earliest_first(case: Case) -> None:
-    async def scene(store: Store) -> None:
+class Claims(StoreBed):
+    """Cases about taking runs, giving them back, and stalls."""
+
+    @scene
+    async def test_due_runs_are_claimed_once_earliest_first(self, store: Store) -> None:
         times = {1: 50, 2: 10, 3: 30, 4: 10}
         await start(store, *[new(n, ready_at=at) for n, at in times.items()])
         claimed = await store.claim_runs("w1", ["order"], 10)
@@ -16,11 +20,8 @@ def test_due_runs_are_claimed_once_earliest_first(case: Case) -> None:
         run = (await store.load(key(1))).run
         assert (run.owner, run.epoch) == ("w1", 1)
 
-    play(case, scene)
-
-
-def test_a_claim_takes_no_more_than_asked(case: Case) -> None:
-    async def scene(store: Store) -> None:
+    @scene
+    async def test_a_claim_takes_no_more_than_asked(self, store: Store) -> None:
         await start(store, *[new(n, ready_at=n) for n in range(300)])
         taken = []
         for limit in (0, -1, 1, 150, 1000):
@@ -28,11 +29,10 @@ def test_a_claim_takes_no_more_than_asked(case: Case) -> None:
         assert [len(some) for some in taken] == [0, 0, 1, 150, 149]
         assert [k for some in taken for k in some] == [key(n) for n in range(300)]
 
-    play(case, scene)
-
-
-def test_only_what_is_due_of_the_definitions_served_is_claimed(case: Case) -> None:
-    async def scene(store: Store) -> None:
+    @scene
+    async def test_only_what_is_due_of_the_definitions_served_is_claimed(
+        self, store: Store
+    ) -> None:
         later = store.now() + 3_600_000_000
         await start(
             store,
@@ -49,20 +49,14 @@ def test_only_what_is_due_of_the_definitions_served_is_claimed(case: Case) -> No
             (key(2), "b"), (key(1), "a"),
         ]  # fmt: skip
 
-    play(case, scene)
-
-
-def test_across_definitions_the_earliest_come_first(case: Case) -> None:
-    async def scene(store: Store) -> None:
+    @scene
+    async def test_across_definitions_the_earliest_come_first(self, store: Store) -> None:
         await start(store, *[new(n, definition="ab"[n % 2], ready_at=n) for n in range(20)])
         claimed = await store.claim_runs("w1", ["a", "b"], 7)
         assert [claim.key for claim in claimed] == [key(n) for n in range(7)]
 
-    play(case, scene)
-
-
-def test_a_released_run_is_claimed_when_it_is_due_again(case: Case) -> None:
-    async def scene(store: Store) -> None:
+    @scene
+    async def test_a_released_run_is_claimed_when_it_is_due_again(self, store: Store) -> None:
         await start(store, new(1, owner="w1"), new(2, owner="w1"))
         later = store.now() + 3_600_000_000
         await commit(store, row(1, 2, change=Release(BORN)), row(2, 2, change=Release(later)))
@@ -72,22 +66,16 @@ def test_a_released_run_is_claimed_when_it_is_due_again(case: Case) -> None:
         ]
         assert await store.claim_runs("w1", ["order"], 9) == [Claim(key(1), "order", HASH, 2)]
 
-    play(case, scene)
-
-
-def test_stalled_and_finished_runs_are_never_claimed(case: Case) -> None:
-    async def scene(store: Store) -> None:
+    @scene
+    async def test_stalled_and_finished_runs_are_never_claimed(self, store: Store) -> None:
         await start(store, new(1, owner="w1"), new(2, owner="w1"))
         ends = Finish("completed", 1)
         await commit(store, row(1, 2, change=Stall("stuck")), row(2, 2, change=ends))
         assert await store.claim_runs("w2", ["order"], 9) == []
         assert (await store.describe("order", "run-1")).stalled == "stuck"
 
-    play(case, scene)
-
-
-def test_an_old_epoch_changes_nothing_for_the_same_worker(case: Case) -> None:
-    async def scene(store: Store) -> None:
+    @scene
+    async def test_an_old_epoch_changes_nothing_for_the_same_worker(self, store: Store) -> None:
         await start(store, new(1, owner="w1"))
         await commit(store, row(1, 2, change=Release(1)))
         [claim] = await store.claim_runs("w1", ["order"], 1)
@@ -95,11 +83,8 @@ def test_an_old_epoch_changes_nothing_for_the_same_worker(case: Case) -> None:
         assert await commit(store, old) == ["refused"]
         assert await commit(store, row(1, 3, epoch=claim.epoch, change=Release(1))) == ["accepted"]
 
-    play(case, scene)
-
-
-def test_a_claim_given_back_is_due_again_after_a_while(case: Case) -> None:
-    async def scene(store: Store) -> None:
+    @scene
+    async def test_a_claim_given_back_is_due_again_after_a_while(self, store: Store) -> None:
         await start(store, new(1, ready_at=BORN))
         [claim] = await store.claim_runs("w1", ["order"], 1)
         before = store.now()
@@ -109,11 +94,10 @@ def test_a_claim_given_back_is_due_again_after_a_while(case: Case) -> None:
         assert before <= run.ready_at - GIVEN_BACK_FOR <= store.now()
         assert await store.claim_runs("w2", ["order"], 1) == []
 
-    play(case, scene)
-
-
-def test_a_claim_given_back_with_a_reason_stalls_until_it_is_unstalled(case: Case) -> None:
-    async def scene(store: Store) -> None:
+    @scene
+    async def test_a_claim_given_back_with_a_reason_stalls_until_it_is_unstalled(
+        self, store: Store
+    ) -> None:
         await start(store, new(1, ready_at=BORN), new(2, ready_at=BORN, definition="other"))
         for claim in await store.claim_runs("w1", ["order", "other"], 2):
             await store.give_back("w1", claim, "no step named ship")
@@ -129,11 +113,10 @@ def test_a_claim_given_back_with_a_reason_stalls_until_it_is_unstalled(case: Cas
         assert (await store.load(key(1))).run.stalled is None
         assert (await store.load(key(2))).run.stalled == "no step named ship"
 
-    play(case, scene)
-
-
-def test_a_claim_that_does_not_hold_any_more_cannot_be_given_back(case: Case) -> None:
-    async def scene(store: Store) -> None:
+    @scene
+    async def test_a_claim_that_does_not_hold_any_more_cannot_be_given_back(
+        self, store: Store
+    ) -> None:
         await start(store, new(1, ready_at=BORN))
         [old] = await store.claim_runs("w1", ["order"], 1)
         await commit(store, row(1, 2, epoch=1, change=Release(BORN)))
@@ -146,5 +129,3 @@ def test_a_claim_that_does_not_hold_any_more_cannot_be_given_back(case: Case) ->
         await store.give_back("w1", held, "too late")
         assert await store.unstall(["order"]) == 0
         assert (await store.load(key(1))).run.stalled is None
-
-    play(case, scene)

@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
-from perdure.stores.port import NEVER, Finish, RunRow, Started, Store
-from tests.conformance.store.kit import (
+from perdure.conformance.bed import StoreBed, scene
+from perdure.conformance.rows import (
     BORN,
     HASH,
-    Case,
     key,
     new,
     outcomes,
-    play,
     row,
     start,
 )
+from perdure.stores.port import NEVER, Finish, RunRow, Started, Store
 
 
-def test_a_started_run_is_there_with_its_first_row(case: Case) -> None:
-    async def scene(store: Store) -> None:
+class Starting(StoreBed):
+    """Cases about new runs."""
+
+    @scene
+    async def test_a_started_run_is_there_with_its_first_row(self, store: Store) -> None:
         first = row(1, 1, writer="w1", at=BORN + 5, body=b'{"first":1}', read=0)
         run = new(1, owner="w1", deadline=BORN + 9, metadata=b'{"a":"b"}', first=first)
         assert await start(store, run) == [Started("created", key(1))]
@@ -30,49 +32,36 @@ def test_a_started_run_is_there_with_its_first_row(case: Case) -> None:
             (1, BORN + 5, "w1", b'{"first":1}', 0)
         ]
 
-    play(case, scene)
-
-
-def test_the_same_key_again_is_mine(case: Case) -> None:
-    async def scene(store: Store) -> None:
+    @scene
+    async def test_the_same_key_again_is_mine(self, store: Store) -> None:
         await start(store, new(1))
         assert await start(store, new(1)) == [Started("mine", key(1))]
         assert len((await store.load(key(1))).journal) == 1
 
-    play(case, scene)
-
-
-def test_the_same_id_under_another_key_exists_and_names_the_first(case: Case) -> None:
-    async def scene(store: Store) -> None:
+    @scene
+    async def test_the_same_id_under_another_key_exists_and_names_the_first(
+        self, store: Store
+    ) -> None:
         await start(store, new(1, id="same"))
         assert await start(store, new(2, id="same")) == [Started("exists", key(1))]
         assert await outcomes(store, new(3, id="same", definition="other")) == ["created"]
 
-    play(case, scene)
-
-
-def test_a_batch_answers_each_run_and_the_good_ones_are_there(case: Case) -> None:
-    async def scene(store: Store) -> None:
+    @scene
+    async def test_a_batch_answers_each_run_and_the_good_ones_are_there(self, store: Store) -> None:
         await start(store, new(1, id="a"))
         batch = [new(2, id="b"), new(3, id="a"), new(1, id="a"), new(4, id="b"), new(5, id="c")]
         assert await outcomes(store, *batch) == ["created", "exists", "mine", "exists", "created"]
         assert (await store.describe("order", "b")).key == key(2)
         assert (await store.describe("order", "c")).key == key(5)
 
-    play(case, scene)
-
-
-def test_a_run_that_exists_keeps_its_payloads_and_rows(case: Case) -> None:
-    async def scene(store: Store) -> None:
+    @scene
+    async def test_a_run_that_exists_keeps_its_payloads_and_rows(self, store: Store) -> None:
         await start(store, new(1, id="a", first=row(1, 1, payloads=[b"old"])))
         await start(store, new(2, id="a", first=row(2, 1, payloads=[b"new"])))
         assert await store.payloads(key(1), [(1, 0)]) == [b"old"]
 
-    play(case, scene)
-
-
-def test_a_run_may_end_in_its_first_row(case: Case) -> None:
-    async def scene(store: Store) -> None:
+    @scene
+    async def test_a_run_may_end_in_its_first_row(self, store: Store) -> None:
         ends = Finish("completed", NEVER - 1, output=b"7")
         await start(store, new(1, owner="w1", first=row(1, 1, at=BORN + 3, change=ends)))
         run = (await store.load(key(1))).run
@@ -81,11 +70,6 @@ def test_a_run_may_end_in_its_first_row(case: Case) -> None:
         )  # fmt: skip
         assert run.ready_at == NEVER
 
-    play(case, scene)
-
-
-def test_an_empty_batch_is_answered(case: Case) -> None:
-    async def scene(store: Store) -> None:
+    @scene
+    async def test_an_empty_batch_is_answered(self, store: Store) -> None:
         assert await start(store) == []
-
-    play(case, scene)

@@ -1,20 +1,15 @@
-"""What the conformance tests share: makers of rows, awaited answers, and the stores under test.
-
-Each store is a Case: how to make one, how to open another on the same runs as a restart would,
-and how to let one of its workers be dead.
-"""
+"""Makers of what stores are given, and calls whose answers can be awaited."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Coroutine, Sequence
-from pathlib import Path
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
-from perdure.stores.memory import MemoryStore
 from perdure.stores.port import (
     NEVER,
     JournalRow,
+    Message,
     NewRun,
     RunChange,
     Started,
@@ -23,68 +18,21 @@ from perdure.stores.port import (
     Verdict,
     WorkerInfo,
 )
-from perdure.stores.sqlite import SqliteStore
 
 BODY = b'{"v":1,"t":[]}'
 HASH = "h1"
 BORN = 1_700_000_000_000_000
 
 
-class MemoryCase:
-    """Memory: a restart is the same object opened again."""
-
-    name = "memory"
-
-    def __init__(self, folder: Path) -> None:
-        self._store = MemoryStore()
-
-    def make(self) -> Store:
-        return self._store
-
-    def kill(self, store: Any, worker: str) -> None:
-        store.crash(worker)
-
-
-class SqliteCase:
-    """A SQLite file: a restart is another store on it."""
-
-    name = "sqlite"
-
-    def __init__(self, folder: Path) -> None:
-        self._path = folder / "runs.db"
-
-    def make(self) -> Store:
-        # What is asked here does not depend on how often the disk is waited for.
-        return SqliteStore(self._path, synchronous="normal")
-
-    def kill(self, store: Any, worker: str) -> None:
-        # The lock goes with the process; here only with the worker.
-        store._workers.drop(worker)
-
-
-CASES = (MemoryCase, SqliteCase)
-Case = MemoryCase | SqliteCase
-Scene = Callable[[Store], Coroutine[Any, Any, None]]
-
-
-def play(case: Case, scene: Scene) -> None:
-    """Run a scene on an open store, and close it."""
-
-    async def main() -> None:
-        store = case.make()
-        await store.open()
-        try:
-            await scene(store)
-        finally:
-            await store.close()
-
-    asyncio.run(main())
-
-
 def key(n: int) -> bytes:
     """A run's key: a UUIDv7's shape, in the order of n."""
     born = (BORN // 1000 + n).to_bytes(6, "big")
     return born + b"\x70\x00\x80\x00" + n.to_bytes(6, "big")
+
+
+def number(key: bytes) -> int:
+    """The n of a key."""
+    return int.from_bytes(key[10:], "big")
 
 
 def row(
@@ -101,8 +49,8 @@ def row(
     change: RunChange | None = None,
 ) -> JournalRow:
     """A journal row of run n."""
-    number = seq if commit is None else commit
-    return JournalRow(key(n), seq, at, writer, number, body, epoch, read, payloads, change)
+    tried = seq if commit is None else commit
+    return JournalRow(key(n), seq, at, writer, tried, body, epoch, read, payloads, change)
 
 
 def new(
@@ -132,11 +80,20 @@ def new(
 
 
 def worker(id: str) -> WorkerInfo:
+    """A worker of this name."""
     return WorkerInfo(id, name="tests", host="here", pid=1)
 
 
 def definition(hash: str = HASH, source: bytes = b"{}", created: int = BORN) -> StoredDefinition:
+    """A definition with this hash."""
     return StoredDefinition(hash, "order", "1", "graph", source, created)
+
+
+def message(
+    n: int, id: str, *, kind: str = "signal", name: str = "paid", body: bytes | None = b"1"
+) -> Message:
+    """A message to run n."""
+    return Message("order", f"run-{n}", id, kind, name, body)
 
 
 def commit(store: Store, *rows: JournalRow) -> Awaitable[list[Verdict]]:

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-import pytest
-
+from perdure.conformance.bed import StoreBed, refused, scene
+from perdure.conformance.rows import BORN, commit, key, new, row, start
 from perdure.model.errors import NotFound, StoreError
 from perdure.model.status import RunStatus
-from perdure.stores.port import NEVER, Finish, Release, Stall, Store
-from tests.conformance.store.kit import BORN, Case, commit, key, new, play, row, start
+from perdure.stores.port import NEVER, Finish, Release, RunChange, Stall, Store
 
 DONE = Finish("completed", NEVER - 1)
 
 
-def test_rows_are_read_back_in_order_of_their_numbers(case: Case) -> None:
-    async def scene(store: Store) -> None:
+class Fence(StoreBed):
+    """Cases about appending to journals, and about what rides on a row."""
+
+    @scene
+    async def test_rows_are_read_back_in_order_of_their_numbers(self, store: Store) -> None:
         await start(store, new(1, owner="w1"))
         for seq in range(2, 40):
             assert await commit(store, row(1, seq, body=b"%d" % seq, read=seq)) == ["accepted"]
@@ -21,64 +23,46 @@ def test_rows_are_read_back_in_order_of_their_numbers(case: Case) -> None:
         assert [r.seq for r in journal] == list(range(1, 40))
         assert [(r.body, r.read) for r in journal[1:]] == [(b"%d" % s, s) for s in range(2, 40)]
 
-    play(case, scene)
-
-
-def test_a_batch_of_many_runs_is_answered_in_its_order(case: Case) -> None:
-    async def scene(store: Store) -> None:
+    @scene
+    async def test_a_batch_of_many_runs_is_answered_in_its_order(self, store: Store) -> None:
         await start(store, *[new(n, owner="w1") for n in range(200)])
         rows = [row(n, 2, body=b"%d" % n) for n in (*range(199, -1, -2), *range(0, 200, 2))]
         assert await commit(store, *rows) == ["accepted"] * 200
         assert (await store.load(key(77))).journal[-1].body == b"77"
 
-    play(case, scene)
-
-
-def test_a_stale_writer_is_refused_and_leaves_no_trace(case: Case) -> None:
-    # scenarios 84, 93
-    async def scene(store: Store) -> None:
+    @scene
+    async def test_a_stale_writer_is_refused_and_leaves_no_trace(self, store: Store) -> None:
+        # scenarios 84, 93
         await start(store, new(1, owner="w1"))
         await commit(store, row(1, 2, writer="w2", body=b"theirs"))
         stale = row(1, 2, writer="w1", body=b"stale", payloads=[b"stale"])
         assert await commit(store, stale) == ["refused"]
         assert (await store.load(key(1))).journal[-1].body == b"theirs"
-        with pytest.raises(StoreError, match="lacks the payload"):
+        with refused(StoreError, "lacks the payload"):
             await store.payloads(key(1), [(2, 0)])
 
-    play(case, scene)
-
-
-def test_the_same_bytes_again_are_mine(case: Case) -> None:
-    async def scene(store: Store) -> None:
+    @scene
+    async def test_the_same_bytes_again_are_mine(self, store: Store) -> None:
         await start(store, new(1, owner="w1"))
         sent = row(1, 2, commit=7, payloads=[b"big"])
         assert await commit(store, sent) == ["accepted"]
         assert await commit(store, sent) == ["mine"]
         assert len((await store.load(key(1))).journal) == 2
 
-    play(case, scene)
-
-
-def test_the_first_row_sent_again_as_a_commit_is_mine(case: Case) -> None:
-    async def scene(store: Store) -> None:
+    @scene
+    async def test_the_first_row_sent_again_as_a_commit_is_mine(self, store: Store) -> None:
         await start(store, new(1, owner="w1", first=row(1, 1, commit=5)))
         assert await commit(store, row(1, 1, commit=5)) == ["mine"]
 
-    play(case, scene)
-
-
-def test_newer_bytes_at_a_taken_number_are_refused(case: Case) -> None:
-    async def scene(store: Store) -> None:
+    @scene
+    async def test_newer_bytes_at_a_taken_number_are_refused(self, store: Store) -> None:
         await start(store, new(1, owner="w1"))
         await commit(store, row(1, 2, commit=7, body=b"first"))
         assert await commit(store, row(1, 2, commit=8, body=b"newer")) == ["refused"]
         assert (await store.load(key(1))).journal[-1].body == b"first"
 
-    play(case, scene)
-
-
-def test_one_refused_row_does_not_hinder_the_others(case: Case) -> None:
-    async def scene(store: Store) -> None:
+    @scene
+    async def test_one_refused_row_does_not_hinder_the_others(self, store: Store) -> None:
         await start(store, *[new(n, owner="w1") for n in range(5)])
         await commit(store, row(2, 2, writer="w2"), row(3, 2, commit=9))
         batch = [row(n, 2, commit=9, payloads=[b"%d" % n]) for n in range(5)]
@@ -87,70 +71,60 @@ def test_one_refused_row_does_not_hinder_the_others(case: Case) -> None:
         ]  # fmt: skip
         assert await store.payloads(key(4), [(2, 0)]) == [b"4"]
 
-    play(case, scene)
-
-
-def test_a_row_of_a_run_that_is_not_there_is_refused(case: Case) -> None:
-    async def scene(store: Store) -> None:
+    @scene
+    async def test_a_row_of_a_run_that_is_not_there_is_refused(self, store: Store) -> None:
         await start(store, new(1, owner="w1"))
         lost = row(9, 2, payloads=[b"x"])
         assert await commit(store, lost) == ["refused"]
         assert await commit(store, row(1, 2), row(9, 2), row(8, 1)) == [
             "accepted", "refused", "refused",
         ]  # fmt: skip
-        with pytest.raises(NotFound):
+        with refused(NotFound):
             await store.load(key(9))
 
-    play(case, scene)
+    @scene
+    async def test_an_owner_finishes_his_run(self, store: Store) -> None:
+        statuses: tuple[RunStatus, ...] = ("completed", "failed", "canceled")
+        for n, status in enumerate(statuses):
+            await start(store, new(n, owner="w1"))
+            ends = Finish(status, NEVER - 1, output=b"1", failure=b'{"kind":"K","message":"m"}')
+            assert await commit(store, row(n, 2, at=BORN + 7, change=ends)) == ["accepted"]
+            run = (await store.load(key(n))).run
+            assert (run.status, run.owner, run.finished, run.ready_at) == (
+                status, None, BORN + 7, NEVER,
+            )  # fmt: skip
+            assert (run.output, run.failure) == (b"1", b'{"kind":"K","message":"m"}')
+            assert run.output_at is None
 
+    @scene
+    async def test_a_change_by_one_who_is_not_the_owner_is_refused_with_its_row(
+        self, store: Store
+    ) -> None:
+        # scenario 85
+        changes: tuple[RunChange, ...] = (DONE, Release(5), Stall("why"))
+        for n, change in enumerate(changes):
+            await start(store, new(n, owner="w1"))
+            other = row(n, 2, writer="w2", change=change, payloads=[b"x"])
+            assert await commit(store, other) == ["refused"]
+            late = row(n, 2, epoch=1, change=change)
+            assert await commit(store, late) == ["refused"]
+            loaded = await store.load(key(n))
+            run = loaded.run
+            assert (run.status, run.owner, len(loaded.journal)) == ("running", "w1", 1)
+            assert await commit(store, row(n, 2, change=change)) == ["accepted"]
 
-@pytest.mark.parametrize("status", ["completed", "failed", "canceled"])
-def test_an_owner_finishes_his_run(case: Case, status: RunStatus) -> None:
-    async def scene(store: Store) -> None:
-        await start(store, new(1, owner="w1"))
-        ends = Finish(status, NEVER - 1, output=b"1", failure=b'{"kind":"K","message":"m"}')
-        assert await commit(store, row(1, 2, at=BORN + 7, change=ends)) == ["accepted"]
-        run = (await store.load(key(1))).run
-        assert (run.status, run.owner, run.finished, run.ready_at) == (
-            status, None, BORN + 7, NEVER,
-        )  # fmt: skip
-        assert (run.output, run.failure) == (b"1", b'{"kind":"K","message":"m"}')
-        assert run.output_at is None
-
-    play(case, scene)
-
-
-@pytest.mark.parametrize("change", [DONE, Release(5), Stall("why")], ids=lambda c: type(c).__name__)
-def test_a_change_by_one_who_is_not_the_owner_is_refused_with_its_row(
-    case: Case, change: Finish | Release | Stall
-) -> None:
-    # scenario 85
-    async def scene(store: Store) -> None:
-        await start(store, new(1, owner="w1"))
-        other = row(1, 2, writer="w2", change=change, payloads=[b"x"])
-        assert await commit(store, other) == ["refused"]
-        late = row(1, 2, epoch=1, change=change)
-        assert await commit(store, late) == ["refused"]
-        loaded = await store.load(key(1))
-        assert (loaded.run.status, loaded.run.owner, len(loaded.journal)) == ("running", "w1", 1)
-        assert await commit(store, row(1, 2, change=change)) == ["accepted"]
-
-    play(case, scene)
-
-
-def test_a_finish_sent_again_is_mine_though_the_run_has_no_owner_now(case: Case) -> None:
-    async def scene(store: Store) -> None:
+    @scene
+    async def test_a_finish_sent_again_is_mine_though_the_run_has_no_owner_now(
+        self, store: Store
+    ) -> None:
         await start(store, new(1, owner="w1"))
         ends = row(1, 2, change=DONE)
         assert await commit(store, ends) == ["accepted"]
         assert await commit(store, ends) == ["mine"]
 
-    play(case, scene)
-
-
-def test_a_finished_run_takes_no_further_row(case: Case) -> None:
-    # scenario 85
-    async def scene(store: Store) -> None:
+    @scene
+    async def test_a_finished_run_takes_no_further_row(self, store: Store) -> None:
+        # scenario 85
         await start(store, new(1, owner="w1"), new(2, owner="w1"))
         await commit(store, row(1, 2, change=Finish("failed", NEVER - 1, failure=b"{}")))
         assert await commit(store, row(1, 3), row(2, 2)) == ["refused", "accepted"]
@@ -158,12 +132,11 @@ def test_a_finished_run_takes_no_further_row(case: Case) -> None:
         loaded = await store.load(key(1))
         assert (loaded.run.status, len(loaded.journal)) == ("failed", 2)
 
-    play(case, scene)
-
-
-def test_a_stale_row_is_refused_also_when_the_run_ended_meanwhile(case: Case) -> None:
-    # scenario 85: nothing collides any more, and yet the seq is somebody else's
-    async def scene(store: Store) -> None:
+    @scene
+    async def test_a_stale_row_is_refused_also_when_the_run_ended_meanwhile(
+        self, store: Store
+    ) -> None:
+        # scenario 85: nothing collides any more, and yet the seq is somebody else's
         await start(store, new(1, owner="w1"), new(2, owner="w1"))
         theirs = row(1, 2, writer="w2")
         await commit(store, theirs)
@@ -173,11 +146,10 @@ def test_a_stale_row_is_refused_also_when_the_run_ended_meanwhile(case: Case) ->
         assert await commit(store, theirs) == ["mine"]
         assert (await store.load(key(1))).journal[1].body == theirs.body
 
-    play(case, scene)
-
-
-def test_changes_of_several_runs_in_one_batch_are_judged_one_by_one(case: Case) -> None:
-    async def scene(store: Store) -> None:
+    @scene
+    async def test_changes_of_several_runs_in_one_batch_are_judged_one_by_one(
+        self, store: Store
+    ) -> None:
         await start(store, *[new(n, owner="w1") for n in range(4)], new(4, owner="w2"))
         batch = [
             row(0, 2, change=DONE),
@@ -193,18 +165,12 @@ def test_changes_of_several_runs_in_one_batch_are_judged_one_by_one(case: Case) 
         assert [run.ready_at for run in runs] == [NEVER, 77, NEVER, NEVER, NEVER]
         assert [run.stalled for run in runs] == [None, None, "stuck", None, None]
 
-    play(case, scene)
-
-
-def test_an_empty_batch_is_answered(case: Case) -> None:
-    async def scene(store: Store) -> None:
+    @scene
+    async def test_an_empty_batch_is_answered(self, store: Store) -> None:
         assert await commit(store) == []
 
-    play(case, scene)
-
-
-def test_every_batch_is_answered_exactly_once_on_the_loop(case: Case) -> None:
-    async def scene(store: Store) -> None:
+    @scene
+    async def test_every_batch_is_answered_exactly_once_on_the_loop(self, store: Store) -> None:
         await start(store, *[new(n, owner="w1") for n in range(8)])
         answers: list[object] = []
         for seq in range(2, 30):
@@ -213,5 +179,3 @@ def test_every_batch_is_answered_exactly_once_on_the_loop(case: Case) -> None:
             await commit(store)
         await commit(store)
         assert answers == [["accepted"] * 8] * 28
-
-    play(case, scene)

@@ -1,0 +1,96 @@
+"""Serving: an engine that works on all runs of its definitions, and tells what comes of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from perdure.cli.logs import log_to
+from perdure.cli.nodes import reason
+from perdure.cli.output import moment_near
+from perdure.client.engine import Engine
+from perdure.client.run import time_of
+from perdure.engine.handlers.http_options import HttpOptions
+from perdure.engine.secrets import Secrets
+from perdure.kernel.actions import CreateTask, FinishRun
+
+if TYPE_CHECKING:
+    from perdure.cli.progress import Screen
+    from perdure.engine.live_run import LiveRun
+    from perdure.kernel.actions import Transition
+    from perdure.kernel.run import Run
+
+
+class Duty(msgspec.Struct, frozen=True):
+    """What to serve, and how. `definitions`: graphs, steps and whatever else the apps declare."""
+
+    definitions: Sequence[Any]
+    names: Sequence[str]
+    store: str
+    name: str
+    grace: float
+    hosts: tuple[str, ...]
+    quiet: bool
+
+
+async def serve(duty: Duty, screen: Screen) -> None:
+    """Work until SIGTERM or SIGINT."""
+    secrets = Secrets.from_environment()
+    engine = Engine(
+        duty.store,
+        duty.definitions,
+        secrets=secrets,
+        http=HttpOptions(allow_hosts=duty.hosts or None),
+        grace=duty.grace,
+        name=duty.name,
+    )
+    told = Told(screen, duty.quiet)
+    engine.observe(told)
+    with log_to(screen, secrets.redact):
+        async with engine:
+            told.note(f"serves {', '.join(duty.names)} on {duty.store}; Ctrl-C or SIGTERM ends it")
+            await engine.serve()
+            told.note(f"stopping: steps under way have {duty.grace:g} s to end")
+        told.note("stopped; what is not done is kept for the next worker")
+
+
+class Told:
+    """An engine's Observer: which runs came, and how they ended. `quiet`: only failures."""
+
+    def __init__(self, screen: Screen, quiet: bool) -> None:
+        self._screen = screen
+        self._quiet = quiet
+
+    def note(self, text: str) -> None:
+        """Something about the worker itself."""
+        if not self._quiet:
+            self._screen.note(text)
+
+    def entered(self, live: LiveRun, run: Run) -> None:
+        """A run came into memory."""
+        begins = live.epoch == 0 or not run.nodes
+        self.note(f"{_name(live)} {'begins' if begins else 'goes on'}")
+
+    def recorded(self, live: LiveRun, transition: Transition) -> None:
+        """A transition became durable: its run may have ended with it."""
+        for action in transition.actions:
+            if isinstance(action, FinishRun):
+                if action.failure is None:
+                    self.note(f"{_name(live)} {action.status}")
+                    continue
+                why = reason(action.failure.kind, action.failure.message)
+                self._screen.note(f"{_name(live)} {action.status}: {why}")
+            elif isinstance(action, CreateTask) and action.status == "waiting":
+                self.note(f"{_name(live)} waits at {action.node}{_for(action)}")
+
+
+def _for(action: Any) -> str:
+    signal = f" for signal {action.awaited_signal}" if action.awaited_signal else ""
+    until = "" if action.wake_at is None else f" until {moment_near(time_of(action.wake_at))}"
+    return signal + until
+
+
+def _name(live: LiveRun) -> str:
+    return f"{live.definition.name}/{live.run_id}"

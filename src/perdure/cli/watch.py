@@ -1,0 +1,126 @@
+"""`perdure watch`: follow a run that others work on, until its end."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+import click
+
+from perdure.cli.exits import RUN_FAILED, TIMED_OUT
+from perdure.cli.options import (
+    DurationType,
+    RunName,
+    RunNameType,
+    command_of,
+    existing,
+    json_option,
+    store_option,
+)
+from perdure.cli.output import failure_json, print_json, run_json
+
+if TYPE_CHECKING:
+    from perdure.cli.nodes import NodeBook
+    from perdure.cli.progress import Progress
+    from perdure.client.client import Client
+    from perdure.client.run import Run, RunInfo
+    from perdure.graph.definition import Graph
+    from perdure.model.errors import Failure
+
+#: Seconds between looks.
+LOOK: Final = 0.5
+
+
+@click.command()
+@click.argument("name", type=RunNameType(), metavar="WORKFLOW/ID")
+@click.option("--timeout", type=DurationType(), help="Watch no longer than this.")
+@store_option
+@json_option
+def watch(name: RunName, timeout: float | None, store: str, as_json: bool) -> None:
+    """Follow the run WORKFLOW/ID until its end, then print its output as JSON.
+
+    Watching works on nothing and changes nothing. Exits with 1 if the run failed, with 4 if it
+    has not ended in time.
+    """
+    import asyncio
+
+    from perdure.cli.nodes import NodeBook
+
+    url = existing(store)
+    book = NodeBook(lambda signal: command_of("signal", str(name), signal, store=store))
+    info, output, failure = asyncio.run(_watch(url, name, book, timeout))
+    if as_json:
+        document = {**run_json(info), "output": output}
+        if failure is not None:
+            document["failure"] = failure_json(failure)
+        print_json(document)
+    elif info.status == "completed":
+        print_json(output)
+    if info.status == "running":
+        click.echo(f"perdure: {name} has not ended within {timeout:g} s", err=True)
+        click.get_current_context().exit(TIMED_OUT)
+    if failure is not None:
+        from perdure.cli.failed import failed_run
+
+        click.echo(failed_run(str(name), info.status, failure, book), err=True)
+        click.get_current_context().exit(RUN_FAILED)
+
+
+async def _watch(
+    store: str, name: RunName, book: NodeBook, seconds: float | None
+) -> tuple[RunInfo, Any, Failure | None]:
+    import asyncio
+
+    from perdure.cli.progress import Progress
+    from perdure.cli.screens import screen_for
+    from perdure.client.client import Client
+    from perdure.model.errors import Failure
+
+    async with Client(store) as client:
+        run = client.get(*name)
+        with screen_for(book, await _graph(client, run)) as screen:
+            following = asyncio.ensure_future(_follow(run, Progress(*name, book, screen)))
+            await asyncio.wait({following}, timeout=seconds)
+            if not following.done():
+                following.cancel()
+                await asyncio.wait({following})
+            else:
+                following.result()
+        info = await run.describe()
+        if info.status == "running":
+            return info, None, None
+        try:
+            return info, await run.result(), None
+        except Failure as failure:
+            return info, None, failure
+
+
+async def _follow(run: Run[Any], progress: Progress) -> None:
+    import asyncio
+
+    from perdure.model.status import TERMINAL
+
+    progress.joined([record async for record in run.history()])
+    row, stalled = await run._row(), None
+    while row.status not in TERMINAL:
+        if row.stalled is not None and row.stalled != stalled:
+            progress.screen.note(f"{run} cannot go on: {row.stalled}")
+        stalled, before = row.stalled, (row.epoch, row.mail, row.owner)
+        await asyncio.sleep(LOOK)
+        row = await run._row()
+        if row.owner is not None or (row.epoch, row.mail, row.owner) != before:
+            progress.follow([record async for record in run.history()])
+    progress.follow([record async for record in run.history()])
+
+
+async def _graph(client: Client, run: Run[Any]) -> Graph | None:
+    """The document of the run's version, for the order of its nodes; None where code made it."""
+    from perdure.client.client import rebuild
+    from perdure.graph.definition import Graph
+    from perdure.model.errors import NotFound
+
+    try:
+        found = rebuild(await client._store.definition((await run._row()).hash))
+    except NotFound:
+        await run._row()  # there is no such run, or only its definition is not here
+        return None
+    return found if isinstance(found, Graph) else None

@@ -1,0 +1,62 @@
+"""`perdure worker`: a process that owns runs and executes their steps until it is told to stop."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import click
+
+from perdure.cli.app import check_steps, find_apps, load_apps
+from perdure.cli.exits import OK, usage
+from perdure.cli.leave import leave
+from perdure.cli.options import DurationType, shared, store_option
+
+
+@click.command()
+@click.argument("things", metavar="APP|FILE...", nargs=-1)
+@click.option("--name", default="", help="How others see this worker. Default: host and process.")
+@click.option("--grace", type=DurationType(), default="30s", show_default=True,
+              help="How long steps under way may take to end when this stops.")  # fmt: skip
+@click.option("--allow-host", "hosts", multiple=True, metavar="HOST",
+              help="HTTP nodes may call these hosts only; may be given again.")  # fmt: skip
+@click.option("--quiet", "-q", is_flag=True, help="Tell only what goes wrong.")
+@store_option
+def worker(
+    things: tuple[str, ...],
+    name: str,
+    grace: float,
+    hosts: tuple[str, ...],
+    quiet: bool,
+    store: str,
+) -> None:
+    """Work on the runs of documents (FILE.json) with the steps of APPs, until SIGTERM or Ctrl-C.
+
+    APP is file.py, module or module:attr. It takes every run that is due, waits for the others,
+    and takes over from workers that die.
+    """
+    import asyncio
+
+    from perdure.cli.lines import Lines
+    from perdure.cli.serving import Duty, serve
+
+    definitions, names = _served(things)
+    duty = Duty(definitions, names, shared(store), name, grace, hosts, quiet)
+    with Lines() as screen:
+        asyncio.run(serve(duty, screen))
+    leave(OK)
+
+
+def _served(things: Sequence[str]) -> tuple[list[Any], list[str]]:
+    from perdure.graph.definition import Graph
+
+    files = [thing for thing in things if thing.endswith((".json", ".yaml", ".yml"))]
+    apps = find_apps([thing for thing in things if thing not in files])
+    graphs = {file: Graph.read(file) for file in files}
+    found = load_apps(apps)
+    for file, graph in graphs.items():
+        check_steps(graph, found, apps, file)
+    served = [*graphs.values(), *found.definitions.values()]
+    if not served:
+        raise usage("there is nothing to serve: name documents, such as perdure worker order.json")
+    return [*served, *found.steps.values()], [definition.name for definition in served]

@@ -1,0 +1,45 @@
+"""Messages: what a run is told from outside, and what the answer to telling it means.
+
+A message has an id made here, so that sending it again after an answer that never came counts
+once.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from perdure.codec.values import JsonCodec
+from perdure.model.errors import InvalidRequest
+from perdure.stores.port import Message
+
+#: Characters a signal's name may have (D-37), and a dedupe key.
+LONGEST_NAME: Final = 256
+
+
+def signal_message(
+    codec: JsonCodec, workflow: str, id: str, to: Any, value: Any, message_id: str
+) -> Message:
+    """A signal, to a name or to an object that has one. Raises InvalidRequest for a name or a
+    value that cannot be sent."""
+    name = to if isinstance(to, str) else getattr(to, "name", None)
+    if not isinstance(name, str):
+        raise InvalidRequest(f"signal to {to!r}: give its name, or an object that has a name")
+    _check("the signal's name", name)
+    return Message(workflow, id, message_id, "signal", name, codec.encode(value))
+
+
+def key_of(dedupe_key: str | None, otherwise: str) -> str:
+    """The id of a message: the sender's key, or one made for it. Raises InvalidRequest."""
+    if dedupe_key is None:
+        return otherwise
+    _check("dedupe_key", dedupe_key)
+    return dedupe_key
+
+
+def _check(what: str, text: Any) -> None:
+    if not isinstance(text, str) or not 0 < len(text) <= LONGEST_NAME:
+        raise InvalidRequest(f"{what} {text!r}: use a text of 1 to {LONGEST_NAME} characters")
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise InvalidRequest(f"{what} {text!r} is not valid Unicode") from None

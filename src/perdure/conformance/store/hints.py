@@ -1,0 +1,69 @@
+"""Hints: who listens hears of what may be due or have mail, and nobody relies on it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+from perdure.conformance.bed import StoreBed, scene
+from perdure.conformance.rows import commit, key, message, new, outcomes, row, start, worker
+from perdure.stores.port import NEVER, Finish, Park, Release, Reopen, Store
+
+#: How long another process's write may take to be noticed, in seconds: far longer than it does.
+_PATIENCE = 30.0
+
+
+class Hints(StoreBed):
+    """Cases about being told."""
+
+    @scene
+    async def test_whatever_makes_a_run_due_is_told_to_all_that_listen(self, store: Store) -> None:
+        await store.register(worker("w1"))
+        await start(store, *[new(n, owner="w1") for n in (1, 2, 3, 4)], new(6, owner="w9"))
+        await commit(store, row(4, 2, change=Finish("completed", NEVER)))
+        retried = await store.claim_finished("w1", "order", "run-4")
+        again = Reopen("1", "h1", 5)
+        for change in (
+            lambda: store.post([message(1, "a")]),
+            lambda: start(store, new(5, ready_at=5)),
+            lambda: commit(store, row(2, 2, change=Release(5))),
+            lambda: store.park("w1", [Park(key(3), 0, 0, 5)]),
+            lambda: commit(store, row(4, 3, epoch=retried.epoch, change=again)),
+            lambda: store.sweep("w1"),
+            lambda: store.unregister("w1"),
+        ):
+            await self._heard(store, change)
+
+    async def _heard(self, store: Store, change: Callable[[], Awaitable[object]]) -> None:
+        first, second = asyncio.Event(), asyncio.Event()
+        ends = [store.subscribe(first.set), store.subscribe(second.set)]
+        await change()
+        async with asyncio.timeout(_PATIENCE):
+            await first.wait()
+            await second.wait()
+        for end in ends:
+            end()
+
+    @scene
+    async def test_who_has_ended_his_subscription_is_not_called(self, store: Store) -> None:
+        calls: list[str] = []
+        end = store.subscribe(lambda: calls.append("ended"))
+        heard = asyncio.Event()
+        store.subscribe(heard.set)
+        end()
+        end()
+        await outcomes(store, new(1, ready_at=5))
+        async with asyncio.timeout(_PATIENCE):
+            await heard.wait()
+        assert calls == []
+
+    @scene
+    async def test_other_stores_on_the_same_runs_hear_of_it(self, store: Store) -> None:
+        # scenario 49
+        heard = asyncio.Event()
+        store.subscribe(heard.set)
+        async with self.opened() as other:
+            await start(other, new(1, owner="w1"))
+            await other.post([message(1, "a")])
+            async with asyncio.timeout(_PATIENCE):
+                await heard.wait()

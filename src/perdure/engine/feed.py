@@ -1,0 +1,268 @@
+"""Publishing the feed: from what became durable to events, and from events to listeners.
+
+An Observer like any other: with no listener it is not there and costs nothing. Each listener has
+its own queue, is called with one event at a time, in order, and never while a run waits for it.
+What it raises is logged. A listener that cannot follow loses the oldest events, and a warning
+says so.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import logging
+from collections import deque
+from collections.abc import Awaitable, Callable, Iterator
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any, Final
+
+from perdure.codec.failures import failure_from
+from perdure.feed import (
+    ReportIgnored,
+    StepCompleted,
+    StepFailed,
+    StepRetrying,
+    StepSkipped,
+    StepStarted,
+    WaitEnded,
+    WaitStarted,
+    WorkflowCanceled,
+    WorkflowCompleted,
+    WorkflowFailed,
+    WorkflowPaused,
+    WorkflowStarted,
+    WorkflowUnpaused,
+)
+from perdure.kernel.actions import (
+    CancelTasks,
+    CompleteTask,
+    CreateTask,
+    FailTask,
+    FinishRun,
+    ResolveWait,
+    RetryTask,
+    SetPaused,
+    Transition,
+)
+from perdure.model import errors
+from perdure.model.errors import Failure, RunFailed
+from perdure.model.failure import FailureRecord
+
+if TYPE_CHECKING:
+    from perdure.engine.dispatcher import Order
+    from perdure.engine.live_run import LiveRun
+    from perdure.engine.shell import Shell
+    from perdure.kernel.run import Run
+
+_log = logging.getLogger("perdure.engine")
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_UNKNOWN: Final = FailureRecord("unknown", "no reason was recorded")
+
+#: Events that wait for one listener before the oldest are dropped.
+LONGEST_QUEUE: Final = 10_000
+
+Listen = Callable[[Any], Awaitable[None] | None]
+
+
+class Listener:
+    """One function and what it has still to hear."""
+
+    __slots__ = ("_busy", "_lost", "_queue", "_shell", "call", "kind")
+
+    def __init__(self, shell: Shell, kind: type[Any], call: Listen) -> None:
+        self.kind = kind
+        self.call = call
+        self._shell = shell
+        self._queue: deque[Any] = deque()
+        self._busy: asyncio.Task[None] | None = None
+        self._lost = 0
+
+    def tell(self, event: Any) -> None:
+        """Queue an event."""
+        if len(self._queue) >= LONGEST_QUEUE:
+            self._queue.popleft()
+            self._lost += 1
+        self._queue.append(event)
+        if self._busy is None:
+            self._busy = self._shell.spawn(self._work())
+
+    async def _work(self) -> None:
+        try:
+            while self._queue:
+                if self._lost:
+                    _log.warning("a listener to %s lost %d events", self._named(), self._lost)
+                    self._lost = 0
+                try:
+                    answer = self.call(self._queue.popleft())
+                    if inspect.isawaitable(answer):
+                        await answer
+                except Exception:
+                    _log.exception("a listener to %s failed", self._named())
+        finally:
+            self._busy = None
+
+    async def finish(self) -> None:
+        """Return when everything so far was heard."""
+        while self._busy is not None:
+            await asyncio.wait([self._busy])
+
+    def _named(self) -> str:
+        return self.kind.__name__
+
+
+class Feed:
+    """The listeners of one engine."""
+
+    def __init__(self, shell: Shell) -> None:
+        self._shell = shell
+        self._listeners: list[Listener] = []
+
+    def listen(self, kind: type[Any], call: Listen) -> None:
+        """Call with every event of this class from now on."""
+        if not self._listeners:
+            self._shell.observers.append(self)
+            self._shell.on_ignored = self.ignored
+        self._listeners.append(Listener(self._shell, kind, call))
+        if issubclass(StepStarted, kind):
+            self._shell.dispatcher.on_started = self.started
+
+    async def close(self, seconds: float) -> None:
+        """Let the listeners hear what is left, for so long at most."""
+        waiting = [asyncio.ensure_future(one.finish()) for one in self._listeners]
+        if waiting:
+            _, late = await asyncio.wait(waiting, timeout=seconds)
+            for task in late:
+                task.cancel()
+
+    # ------------------------------------------------------------------ what happens
+
+    def entered(self, live: LiveRun, run: Run) -> None:
+        """See Observer.entered."""
+        if live.seq == 1:
+            at = time_of(run.at)
+            self._publish(WorkflowStarted, live, time=at, version=live.definition.version)
+
+    def recorded(self, live: LiveRun, transition: Transition) -> None:
+        """See Observer.recorded."""
+        at = time_of(transition.at)
+        for action in transition.actions:
+            make = _EVENTS.get(type(action))
+            if make is not None:
+                for kind, fields in make(live, action):
+                    self._publish(kind, live, time=at, **fields)
+
+    def started(self, order: Order) -> None:
+        """An attempt begins."""
+        at = time_of(self._shell.clock.now())
+        self._tell(
+            StepStarted(
+                workflow=order.workflow, run_id=order.run_id, time=at, step=order.node,
+                attempt=order.number + 1,
+            )
+        )  # fmt: skip
+
+    def ignored(self, live: LiveRun, event: Any, reason: str) -> None:
+        """A report counted for nothing."""
+        attempt = getattr(event, "attempt", None)
+        if attempt is not None:
+            at = time_of(self._shell.clock.now())
+            self._publish(
+                ReportIgnored, live, time=at, step=event.node, attempt=attempt + 1,
+                reason=reason,
+            )  # fmt: skip
+
+    def _publish(self, kind: type[Any], live: LiveRun, **fields: Any) -> None:
+        self._tell(kind(workflow=live.definition.name, run_id=live.run_id, **fields))
+
+    def _tell(self, event: Any) -> None:
+        for listener in self._listeners:
+            if isinstance(event, listener.kind):
+                listener.tell(event)
+
+
+Told = Iterator[tuple[type[Any], dict[str, Any]]]
+
+
+def _created(live: LiveRun, action: CreateTask) -> Told:
+    step = {"step": action.node}
+    if action.status == "skipped":
+        yield StepSkipped, step
+    elif action.status == "failed":
+        yield StepFailed, {**step, "attempt": 0, "failure": _step_failure(action.failure)}
+    elif action.status == "waiting":
+        until = None if action.wake_at is None else time_of(action.wake_at)
+        yield WaitStarted, {**step, "signal": action.awaited_signal, "until": until}
+
+
+def _completed(live: LiveRun, action: CompleteTask) -> Told:
+    yield StepCompleted, {"step": action.node, "attempt": action.attempt + 1}
+
+
+def _failed(live: LiveRun, action: FailTask) -> Told:
+    failure = _step_failure(action.failure)
+    yield (
+        StepFailed,
+        {"step": action.node, "attempt": action.attempt + 1, "failure": failure},
+    )
+
+
+def _retrying(live: LiveRun, action: RetryTask) -> Told:
+    yield (
+        StepRetrying,
+        {
+            "step": action.node,
+            "attempt": action.attempt + 1,
+            "failure": _step_failure(action.failure),
+            "next_attempt": time_of(action.not_before),
+        },
+    )
+
+
+def _resolved(live: LiveRun, action: ResolveWait) -> Told:
+    ok = action.status == "completed"
+    failure = None if ok else _step_failure(action.failure)
+    yield WaitEnded, {"step": action.node, "failure": failure}
+
+
+def _cancelled(live: LiveRun, action: CancelTasks) -> Told:
+    for node in action.nodes:
+        failure = _step_failure(action.failure)
+        yield StepFailed, {"step": node, "attempt": 0, "failure": failure}
+
+
+def _paused(live: LiveRun, action: SetPaused) -> Told:
+    yield (WorkflowPaused if action.paused else WorkflowUnpaused), {}
+
+
+def _finished(live: LiveRun, action: FinishRun) -> Told:
+    record = action.failure or _UNKNOWN
+    if action.status == "completed":
+        yield WorkflowCompleted, {}
+    elif action.status == "canceled":
+        yield WorkflowCanceled, {"reason": record.message}
+    else:
+        details = record.details
+        node = details.get("node") if isinstance(details, dict) else None
+        step = node if isinstance(node, str) else ""
+        yield WorkflowFailed, {"step": step, "failure": failure_from(record, RunFailed)}
+
+
+_EVENTS: Final[dict[type, Callable[[LiveRun, Any], Told]]] = {
+    CreateTask: _created,
+    CompleteTask: _completed,
+    FailTask: _failed,
+    RetryTask: _retrying,
+    ResolveWait: _resolved,
+    CancelTasks: _cancelled,
+    SetPaused: _paused,
+    FinishRun: _finished,
+}
+
+
+def _step_failure(record: FailureRecord | None) -> Failure:
+    return failure_from(record or _UNKNOWN, errors.StepFailed)
+
+
+def time_of(microseconds: int) -> datetime:
+    """An aware UTC datetime of a recorded time."""
+    return _EPOCH + timedelta(microseconds=microseconds)

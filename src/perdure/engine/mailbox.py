@@ -1,0 +1,78 @@
+"""Mailbox: a live run's view of its numbered mail, and what each message means to its machine.
+
+Messages reach a run by several ways (loaded with it, posted in this process, fetched after a
+hint) and in any order; each is handed on once, in the order of their numbers. Which of them the
+run has applied is the LiveRun's to say, in its journal rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Final
+
+import msgspec
+from msgspec import Raw
+
+from perdure.kernel.events import RunCancelled, RunPaused, RunUnpaused, SignalReceived
+from perdure.model.errors import InvalidRequest
+from perdure.stores.port import Mail
+
+
+class Mailbox:
+    """`taken`: the number of the last message handed on. `known`: the highest heard of.
+    `fetching`: somebody is reading what is missing."""
+
+    __slots__ = ("_early", "fetching", "known", "taken")
+
+    def __init__(self, read: int) -> None:
+        self.taken = read
+        self.known = read
+        self.fetching = False
+        #: Messages that came before others with lower numbers.
+        self._early: dict[int, Mail] = {}
+
+    @property
+    def missing(self) -> bool:
+        """Whether messages are known of that are not here: they are to be fetched."""
+        return self.taken < self.known
+
+    def arrived(self, messages: Iterable[Mail]) -> list[Mail]:
+        """Take messages; those whose turn it is now, in order."""
+        for mail in messages:
+            self.known = max(self.known, mail.n)
+            if mail.n > self.taken:
+                self._early[mail.n] = mail
+        turn = []
+        while (next_one := self._early.pop(self.taken + 1, None)) is not None:
+            self.taken += 1
+            turn.append(next_one)
+        return turn
+
+
+def event_of(mail: Mail) -> Any:
+    """The event a message is to the machine. Raises InvalidRequest for one that means nothing to
+    this version."""
+    make = _MEANINGS.get(mail.kind)
+    if make is None:
+        raise InvalidRequest(f"a message of kind {mail.kind!r} is not known to this version")
+    return make(mail)
+
+
+def _signal(mail: Mail) -> SignalReceived:
+    return SignalReceived(mail.name, mail.id, None if mail.body is None else Raw(mail.body))
+
+
+def _cancel(mail: Mail) -> RunCancelled:
+    try:
+        reason = "" if mail.body is None else msgspec.json.decode(mail.body, type=str)
+    except msgspec.DecodeError as error:
+        raise InvalidRequest(f"the reason of a cancel must be a text in JSON: {error}") from None
+    return RunCancelled(reason)
+
+
+_MEANINGS: Final[Mapping[str, Callable[[Mail], Any]]] = {
+    "signal": _signal,
+    "cancel": _cancel,
+    "pause": lambda mail: RunPaused(),
+    "unpause": lambda mail: RunUnpaused(),
+}

@@ -1,0 +1,214 @@
+"""Runners: the tasks that execute one live run's attempts.
+
+A runner that finishes an attempt takes the next one itself, so that steps in sequence never
+change tasks. No attempt starts while the engine stops, the run is paused, or this worker's lease
+may be over: it waits in `orders`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import deque
+from collections.abc import Collection
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final
+
+from perdure.codec.failures import record_failure
+from perdure.engine.dispatcher import Order, Report
+from perdure.engine.handlers.port import StepNotRegistered
+from perdure.kernel.events import NodeFailed
+from perdure.model.failure import FailureRecord
+
+if TYPE_CHECKING:
+    from perdure.engine.live_run import LiveRun
+    from perdure.engine.shell import Shell
+
+_log = logging.getLogger("perdure.engine")
+
+#: How many steps a run may make without giving the loop to others.
+TURN_STEPS: Final = 64
+TURN_SECONDS: Final = 0.005
+#: Seconds after which an attempt is made again whose task somebody else cancelled.
+CANCELLED_PAUSE: Final = 1.0
+
+
+class Runners:
+    """`orders`: attempts that may start now. `held`: the run is paused."""
+
+    __slots__ = ("_free", "_idle", "_live", "_shell", "_waiter", "held", "orders", "working")
+
+    def __init__(self, live: LiveRun, shell: Shell) -> None:
+        self.orders: deque[Order] = deque()
+        self.held = False
+        #: What each runner is at.
+        self.working: dict[asyncio.Task[None], Order] = {}
+        self._live = live
+        self._shell = shell
+        #: 1 while a runner is between two attempts: it takes the next order itself.
+        self._free = 0
+        #: Of the runner that waits for the row under way: what wakes it, and its task.
+        self._waiter: asyncio.Future[None] | None = None
+        self._idle: asyncio.Task[Any] | None = None
+
+    @property
+    def at_rest(self) -> bool:
+        """Whether no attempt is under way, and none could start."""
+        return not self.working and (self.held or not self.orders)
+
+    def start(self) -> None:
+        """See that somebody takes the attempts that may start."""
+        shell = self._shell
+        if not self.orders or self._live.dead or shell.stopping or self.held:
+            return
+        if asyncio.get_running_loop().time() >= shell.lease_over:
+            shell.held_back = True
+            return
+        if self._waiter is not None:
+            self.wake()
+            waiting = 1
+        else:
+            waiting = self._free
+        for _ in range(len(self.orders) - waiting):
+            order = self.orders.popleft()
+            task = shell.spawn(self._work(order))
+            self.working[task] = order
+            task.add_done_callback(self._ended)
+
+    def wake(self) -> None:
+        """Let a runner that waits for the row look again."""
+        if self._waiter is not None and not self._waiter.done():
+            self._waiter.set_result(None)
+
+    def answered(self) -> None:
+        """The row under way is answered: a runner that waited for it, and finds nothing that may
+        start, ends."""
+        if not self.orders or self.held or self._shell.stopping:
+            self.wake()
+
+    def stop(self, nodes: Collection[str]) -> None:
+        """Attempts of these nodes are not wanted any more: those under way are asked to stop."""
+        for order in [order for order in self.orders if order.node in nodes]:
+            self.orders.remove(order)
+        for task, order in self.working.items():
+            if order.node in nodes and task is not self._idle and not order.unwanted:
+                order.unwanted = True
+                task.cancel()
+
+    def end(self) -> None:
+        """The run left memory: every attempt is asked to stop, its end unheard."""
+        self.orders.clear()
+        self.wake()
+        spared = (_current_task(), self._idle)  # one that only waits for a row ends by itself
+        for task in self.working:
+            if task not in spared:
+                task.cancel()
+
+    def _ended(self, task: asyncio.Task[None]) -> None:
+        self.working.pop(task, None)
+
+    async def _work(self, order: Order | None) -> None:
+        """Execute attempts for as long as there is one to take or a row under way."""
+        live, shell, orders = self._live, self._shell, self.orders
+        execute = shell.dispatcher.execute
+        time = asyncio.get_running_loop().time
+        task = asyncio.current_task()
+        assert task is not None
+        steps, started = 0, time()
+        while order is not None:
+            self.working[task] = order
+            try:
+                report = await execute(order)
+            except StepNotRegistered as error:
+                live.stall(str(error))
+                return
+            except (KeyboardInterrupt, SystemExit, asyncio.CancelledError):
+                raise
+            except BaseException as error:
+                # Whatever it is: a run that nobody works on and nobody is told of would hang.
+                _log.exception("%s/%s cannot go on", live.definition.name, live.run_id)
+                why = record_failure(error)
+                live.stall(f"the engine could not run node {order.node}: {why.kind}: {why.message}")
+                return
+            if live.dead:
+                return
+            if report is None or task.cancelling():
+                self._cancelled(order, report)
+                return
+            live.inbox.append(report)
+            self._free = 1
+            live.pump()
+            self._free = 0
+            order = orders.popleft() if orders else None
+            if order is None and self._waits_for_row():
+                order = await self._next_order(task)
+                started = time()
+            now = time()
+            steps += 1
+            if steps % TURN_STEPS == 0 or now - started > TURN_SECONDS:
+                order = await self._give_way(order)
+                now = started = time()
+            if order is not None and (shell.stopping or self.held or now >= shell.lease_over):
+                orders.appendleft(order)
+                shell.held_back = True
+                return
+
+    def _cancelled(self, order: Order, report: Report | None) -> None:
+        """The task was cancelled, and must not be used again. By the engine, since nobody wants
+        the attempt any more: how it ended is told all the same, and ignored. By a host that
+        ends: then nothing here happens any more. By the step itself: an attempt without an
+        outcome is made once more, then it has failed."""
+        again = not order.unwanted and not self._shell.stopping
+        if report is None and order.again and again:
+            why = "something in this process cancelled the task that the step ran in, twice"
+            failure = FailureRecord("CancelledError", why)
+            report = NodeFailed(order.task, order.node, order.number, failure)
+        if report is not None:
+            self._live.deliver(report)
+        elif again:
+            order.again = True
+            self._live.timers.after(CANCELLED_PAUSE, partial(self._once_more, order))
+        self.start()
+
+    def _once_more(self, order: Order) -> None:
+        self.orders.append(order)
+        self.start()
+
+    def _waits_for_row(self) -> bool:
+        live = self._live
+        return live.under_way is not None and self._waiter is None and not live.dead
+
+    async def _give_way(self, order: Order | None) -> Order | None:
+        """Let others run, with no attempt in hand: what its steps left behind may cancel this
+        task now, and the attempt would be gone with it."""
+        if order is not None:
+            self.orders.appendleft(order)
+        try:
+            await asyncio.sleep(0)
+        except asyncio.CancelledError:
+            self.start()
+            raise
+        return self.orders.popleft() if self.orders else None
+
+    async def _next_order(self, task: asyncio.Task[Any]) -> Order | None:
+        """Wait until the row under way is durable, and take what it lets start."""
+        live, orders = self._live, self.orders
+        while not orders and live.under_way is not None and not live.dead:
+            self._waiter = asyncio.get_running_loop().create_future()
+            self._idle = task
+            try:
+                await self._waiter
+            except asyncio.CancelledError:
+                self._waiter = self._idle = None
+                self.start()  # one of them may have been meant for this runner
+                raise
+            finally:
+                self._waiter = self._idle = None
+        return orders.popleft() if orders else None
+
+
+def _current_task() -> asyncio.Task[Any] | None:
+    try:
+        return asyncio.current_task()
+    except RuntimeError:
+        return None

@@ -1,0 +1,124 @@
+"""Watchdog: a thread that sees whether the event loop still turns.
+
+While it does, the thread extends this worker's lease whenever the loop has not found the time
+for a beat. It says which code keeps the loop from turning. A loop that has not turned for half a
+lease is deaf: then nothing extends the lease any more, and the runs go to workers that listen.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import sys
+import threading
+import time
+import traceback
+from typing import TYPE_CHECKING, Final
+
+from perdure.model.durations import SECOND
+from perdure.model.errors import StoreError
+from perdure.stores.port import LEASE
+
+if TYPE_CHECKING:
+    from perdure.engine.shell import Shell
+
+_log = logging.getLogger("perdure.engine")
+
+#: How often the thread looks, in seconds.
+LOOK_EVERY: Final = 0.5
+#: Seconds without a turn after which the code that blocks the loop is named.
+BLOCKED: Final = 1.0
+#: Seconds that closing waits for the thread without letting the loop turn.
+SHORTLY: Final = 0.05
+#: Frames of it that are shown, the innermost ones.
+FRAMES: Final = 8
+
+
+class Watchdog:
+    """`lease` in seconds. Opened and closed on the loop that it watches."""
+
+    def __init__(self, shell: Shell, *, lease: float = LEASE / SECOND) -> None:
+        self._shell = shell
+        self._lease = lease
+        self._closed = threading.Event()
+        self._thread: threading.Thread | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._loop_thread = 0
+        self._asked = True
+        self._turned = self._extended = 0.0
+        self._named = False
+        self._given_up = False
+
+    def open(self) -> None:
+        """Watch the running loop."""
+        self._loop = asyncio.get_running_loop()
+        self._loop_thread = threading.get_ident()
+        self._turned = self._extended = time.monotonic()
+        self._asked = False
+        self._thread = threading.Thread(target=self._watch, name="perdure-watchdog", daemon=True)
+        self._thread.start()
+
+    async def close(self) -> None:
+        """Watch no more. The thread ends by itself: it may be waiting for the store."""
+        self._closed.set()
+        if self._thread is None:
+            return
+        self._thread.join(SHORTLY)
+        if self._thread.is_alive():
+            await asyncio.to_thread(self._thread.join)
+
+    def _watch(self) -> None:
+        while not self._closed.wait(LOOK_EVERY):
+            try:
+                self.look(time.monotonic())
+            except Exception:
+                if self._loop is None or self._loop.is_closed():
+                    return  # there is nothing left to watch
+                _log.exception("the watchdog failed")
+
+    def look(self, now: float) -> None:
+        """See whether the loop has turned since the last look. Raises RuntimeError when it is
+        closed."""
+        if not self._asked:
+            self._asked = True
+            assert self._loop is not None
+            self._loop.call_soon_threadsafe(self._answer)
+        silent = now - self._turned
+        if silent < BLOCKED:
+            self._named = self._given_up = False
+        elif not self._named:
+            self._named = True
+            _log.warning("the event loop is blocked for %.1f s now, by:\n%s", silent, self._where())
+        if silent < self._lease / 2:
+            self._extend(now)
+        elif not self._given_up:
+            self._given_up = True
+            _log.error(
+                "the event loop is blocked for %.0f s: this worker lets its lease run out, and "
+                "its runs go on elsewhere; blocked by:\n%s", silent, self._where(),
+            )  # fmt: skip
+
+    def _answer(self) -> None:
+        """On the loop: it turns."""
+        self._turned = time.monotonic()
+        self._asked = False
+
+    def _extend(self, now: float) -> None:
+        """Extend the lease where the loop's own beats have not."""
+        if self._shell.lease_over - now > self._lease * 2 / 3:
+            return
+        if now - self._extended < self._lease / 6:
+            return
+        self._extended = now
+        try:
+            if self._shell.store.extend(self._shell.worker):
+                self._shell.lease_over = max(self._shell.lease_over, now + self._lease)
+        except StoreError as error:
+            _log.warning("the store did not extend the lease of this worker: %s", error)
+
+    def _where(self) -> str:
+        """The code the loop's thread is in."""
+        frame = sys._current_frames().get(self._loop_thread)
+        if frame is None:
+            return "code that cannot be seen"
+        return "".join(traceback.format_stack(frame)[-FRAMES:]).rstrip()

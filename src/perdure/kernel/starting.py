@@ -1,0 +1,111 @@
+"""Where a run begins: its start, and its restart after it ended.
+
+Nodes begun here are activated whatever their incoming edges say (G-56, G-93). What cannot begin
+is refused to whoever asked, and nothing is recorded (G-98).
+"""
+
+from __future__ import annotations
+
+from perdure.kernel.actions import CreateTask, OpenRun, ReopenRun
+from perdure.kernel.events import RunRetried, RunStarted
+from perdure.kernel.routing import activate, propagate
+from perdure.kernel.turn import Turn
+from perdure.model.errors import InvalidRequest, RunActive
+from perdure.model.graph_rules import did_you_mean
+
+
+def on_run_started(turn: Turn, event: RunStarted) -> None:
+    """Open the run and begin at its start node. Raises InvalidRequest."""
+    plan, run = turn.plan, turn.run
+    if run.nodes or run.status != "new":
+        raise InvalidRequest("the run has already started")
+    start = event.start_node or plan.entry
+    if start is None:
+        roots = ", ".join(plan.shape.entries)
+        raise InvalidRequest(
+            f"graph {plan.name} has several nodes without incoming edges ({roots}): "
+            "name one as `entry` in the document or as start_node"
+        )
+    if start not in plan.nodes:
+        raise InvalidRequest(f"start node {start} is not in graph {plan.name}")
+    turn.emit_for_run(
+        OpenRun(
+            plan.name,
+            event.id,
+            plan.version,
+            plan.hash,
+            event.python,
+            event.input,
+            config=event.config,
+            metadata=event.metadata,
+            deadline=event.deadline,
+        )
+    )
+    propagate(turn, activate(turn, start))
+    _refuse_routing_errors(turn)
+
+
+def on_run_retried(turn: Turn, event: RunRetried) -> None:
+    """Reopen the run and begin again at a node, or at every node that failed (D-8).
+
+    Those and all behind them are reset; the rest stays, recorded choices included (G-91). Raises
+    RunActive while anything is active, InvalidRequest for a node that is not there.
+    """
+    run, plan = turn.run, turn.plan
+    if run.status == "new":
+        raise InvalidRequest("the run has not started yet")
+    if run.active or run.status == "running":
+        raise RunActive(f"the run still has {run.active} active task(s): cancel it first")
+    again = _restarts(turn, event.node)
+    behind = [other for node in again for other in plan.shape.descendants(node)]
+    gone = [node for node in run.nodes if node not in plan.nodes]
+    turn.emit_reopen(
+        ReopenRun(
+            plan.version,
+            plan.hash,
+            tuple(dict.fromkeys([*again, *behind, *gone])),
+            input=event.input,
+            config=event.config,
+            deadline=event.deadline,
+        )
+    )
+    after = frozenset(behind)
+    for node in again:
+        # One that stands behind another is reached from there, if at all.
+        if node not in after and node not in run.nodes and not turn.gives_up:
+            propagate(turn, activate(turn, node))
+    # What was ready and never begun, since the run was given up or the version is a new one.
+    propagate(turn, [node for node, edges in plan.shape.incoming.items() if edges])
+    _refuse_routing_errors(turn)
+
+
+def _restarts(turn: Turn, node: str | None) -> list[str]:
+    """The nodes to begin at, in the document's order. Raises InvalidRequest."""
+    plan, reached = turn.plan, turn.run.nodes
+    if node is not None:
+        if node not in plan.nodes:
+            known = list(plan.nodes)
+            raise InvalidRequest(
+                f"node {node} is not in version {plan.version} of graph {plan.name}; "
+                f"{did_you_mean(node, known)}"
+            )
+        return [node]
+    again = [
+        node
+        for node in plan.nodes
+        if node in reached and reached[node].status in ("failed", "canceled")
+    ]
+    if not again:
+        raise InvalidRequest(
+            f"no node of version {plan.version} of graph {plan.name} has failed in this run: "
+            "name the node to begin at"
+        )
+    return again
+
+
+def _refuse_routing_errors(turn: Turn) -> None:
+    """A routing error while starting rejects the start (D-5), nothing is recorded."""
+    for action in turn.actions:
+        failure = action.failure if isinstance(action, CreateTask) else None
+        if failure is not None and failure.kind == "routing":
+            raise InvalidRequest(failure.message)

@@ -1,0 +1,90 @@
+"""Ends that somebody or something orders: a cancel, the deadline, a failure that stops the rest.
+
+Everything active ends with the run, in one transition: nothing is left that a timer, a signal or
+a late report could wake (scenarios 23, 37, 40). Pausing stands here too: it holds dispatches and
+changes no decision.
+"""
+
+from __future__ import annotations
+
+from perdure.kernel.actions import CancelTasks, FailTask, FinishRun, SetPaused
+from perdure.kernel.events import DeadlineReached, RunCancelled, RunPaused, RunUnpaused
+from perdure.kernel.turn import Turn
+from perdure.kernel.waits import fail
+from perdure.model.errors import Canceled, TimedOut
+from perdure.model.failure import FailureRecord
+from perdure.model.status import ACTIVE
+
+
+def on_run_cancelled(turn: Turn, event: RunCancelled) -> None:
+    """Everything active fails with the reason, and the run is canceled (D-39).
+
+    Raises RunFinished after the end (G-94).
+    """
+    turn.require_running()
+    failure = FailureRecord(Canceled.kind, event.reason or "cancelled", permanent=True)
+    turn.emit_cancel(CancelTasks(failure, active_nodes(turn)))
+    turn.emit_for_run(FinishRun("canceled", failure=failure))
+
+
+def on_deadline_reached(turn: Turn, event: DeadlineReached) -> None:
+    """Whatever is active fails, and the run with it, kind `workflow.timeout` (D-1)."""
+    run = turn.run
+    if run.status != "running":
+        turn.ignored = f"the run is already {run.status}"
+        return
+    if run.deadline is None or turn.now < run.deadline:
+        turn.ignored = "the run's deadline has not come yet"
+        return
+    failure = FailureRecord(TimedOut.kind, "the run reached its max_duration", permanent=True)
+    for node, state in list(run.nodes.items()):
+        if state.status == "pending":
+            turn.emit(FailTask(state.task, node, state.attempt, failure))
+        elif state.status == "waiting":
+            fail(turn, node, state, failure)
+    turn.emit_for_run(FinishRun("failed", failure=failure))
+
+
+def stop_the_rest(turn: Turn) -> None:
+    """A node failed for good and the definition does not go on then: `cancel` ends all that is
+    active; `drain` ends what only waits and lets running attempts finish (D-17)."""
+    run = turn.run
+    first, reason = run.failures[run.old_failures]
+    failure = FailureRecord(
+        Canceled.kind, f"canceled because node {first} failed: {reason.message}", permanent=True
+    )
+    if turn.plan.on_failure == "cancel":
+        nodes = active_nodes(turn)
+        if nodes:
+            turn.emit_cancel(CancelTasks(failure, nodes))
+        return
+    idle = tuple(
+        node
+        for node, state in run.nodes.items()
+        if state.status == "waiting" or (state.status == "pending" and state.not_before > turn.now)
+    )
+    if idle:
+        turn.emit_cancel(CancelTasks(failure, idle, "canceled"))
+
+
+def active_nodes(turn: Turn) -> tuple[str, ...]:
+    """The nodes that have not ended, in the order in which they were reached."""
+    return tuple(node for node, state in turn.run.nodes.items() if state.status in ACTIVE)
+
+
+def on_run_paused(turn: Turn, event: RunPaused) -> None:
+    """Hold dispatches. Raises RunFinished after the end."""
+    _set_paused(turn, True)
+
+
+def on_run_unpaused(turn: Turn, event: RunUnpaused) -> None:
+    """Let dispatches go on. Raises RunFinished after the end."""
+    _set_paused(turn, False)
+
+
+def _set_paused(turn: Turn, paused: bool) -> None:
+    turn.require_running()
+    if turn.run.paused == paused:
+        turn.ignored = "the run is paused already" if paused else "the run is not paused"
+    else:
+        turn.emit_for_run(SetPaused(paused))

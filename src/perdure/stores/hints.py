@@ -1,0 +1,70 @@
+"""Hints: telling whoever listens in this process that something may be due or have mail.
+
+Many reasons within one turn of the loop are one call. A hint is no promise: a listener whose loop
+is gone is passed over, and a lost call costs a poll interval.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+
+
+class _Listener:
+    """One subscription, on the loop it was made on."""
+
+    __slots__ = ("call", "called", "loop")
+
+    def __init__(self, call: Callable[[], None]) -> None:
+        self.call: Callable[[], None] | None = call
+        self.loop = asyncio.get_running_loop()
+        self.called = False
+
+    def tell(self) -> None:
+        if not self.called:
+            self.called = True
+            self.loop.call_soon(self._fire)
+
+    def _fire(self) -> None:
+        self.called = False
+        if self.call is not None:
+            self.call()
+
+
+class Hints:
+    """The listeners of one store."""
+
+    __slots__ = ("_listeners",)
+
+    def __init__(self) -> None:
+        self._listeners: list[_Listener] = []
+
+    def __bool__(self) -> bool:
+        """Whether anybody listens."""
+        return bool(self._listeners)
+
+    def subscribe(self, call: Callable[[], None]) -> Callable[[], None]:
+        """Call soon after each `give`, until what this returns is called."""
+        listener = _Listener(call)
+        self._listeners.append(listener)
+
+        def end() -> None:
+            listener.call = None
+            if listener in self._listeners:
+                self._listeners.remove(listener)
+
+        return end
+
+    def give(self) -> None:
+        """Something may be due or have mail. On the loop's thread."""
+        for listener in list(self._listeners):
+            if listener.loop.is_closed():
+                self._listeners.remove(listener)
+            else:
+                listener.tell()
+
+    def end_all(self) -> None:
+        """The store closes: nobody is called any more."""
+        for listener in self._listeners:
+            listener.call = None
+        self._listeners.clear()

@@ -1,0 +1,202 @@
+"""A run in memory: its row, journal, payloads and mailbox, and what may be done to it.
+
+Whoever calls has decided that something happens; this says whether it may, and what it makes of
+the run.
+"""
+
+from __future__ import annotations
+
+from perdure.model.status import RunStatus
+from perdure.stores.port import (
+    NEVER,
+    Finish,
+    JournalRow,
+    Mail,
+    Message,
+    NewRun,
+    Park,
+    Release,
+    Reopen,
+    RunRow,
+    Stall,
+    StoredRow,
+)
+from perdure.stores.takeover import ENDS_STALL, TAKEOVER_COMMIT, takeover_body
+
+
+class MemoryRun:
+    """`last`: the number of the last row; `claimed_seq`: the row of the last takeover."""
+
+    __slots__ = (
+        "base_seq", "claimed_seq", "crashes", "deadline", "epoch", "failure", "finished", "hash",
+        "ids", "journal", "last", "mailbox", "new", "output", "output_at", "owner", "payloads",
+        "purge_at", "ready_at", "stalled", "status", "version",
+    )  # fmt: skip
+
+    def __init__(self, new: NewRun) -> None:
+        self.new = new
+        self.version = new.version
+        self.hash = new.hash
+        self.deadline = new.deadline
+        self.status: RunStatus = new.status
+        self.owner = new.owner
+        self.ready_at = new.ready_at
+        self.epoch = 0
+        self.base_seq = 1
+        self.crashes = 0
+        self.claimed_seq = 0
+        self.finished: int | None = None
+        self.purge_at: int | None = None
+        self.stalled: str | None = None
+        self.output: bytes | None = None
+        self.output_at: tuple[int, int] | None = None
+        self.failure: bytes | None = None
+        self.last = 0
+        self.journal: dict[int, tuple[int, str, int, bytes, int]] = {}
+        self.payloads: dict[tuple[int, int], bytes] = {}
+        self.mailbox: list[Mail] = []
+        self.ids: dict[str, int] = {}
+        self.append(new.first)
+        if new.first.change is not None:
+            self.change(new.first)
+
+    # ------------------------------------------------------------------------------- journal
+
+    def takes(self, row: JournalRow) -> bool:
+        """Whether a row at a free number may go in."""
+        running = self.status == "running"
+        if row.change is None:
+            return running
+        owned = self.owner == row.writer and self.epoch == row.epoch
+        fits = (
+            not isinstance(row.change, Reopen)
+            if running
+            else isinstance(row.change, Reopen | Finish)
+        )
+        return owned and fits
+
+    def append(self, row: JournalRow) -> None:
+        """Write a row; what rides on it is for `change`."""
+        self.journal[row.seq] = (row.at, row.writer, row.commit, row.body, row.read)
+        self.last = max(self.last, row.seq)
+        for n, payload in enumerate(row.payloads):
+            self.payloads[row.seq, n] = payload
+
+    def change(self, row: JournalRow) -> None:
+        """Carry out what rides on the row; the caller has checked that it may."""
+        change = row.change
+        self.owner = None
+        if isinstance(change, Finish):
+            self.status = change.status
+            self.ready_at = NEVER
+            self.finished = row.at
+            self.purge_at = change.purge_at
+            self.output = change.output
+            self.output_at = None if change.output_ref is None else (row.seq, change.output_ref)
+            self.failure = change.failure
+        elif isinstance(change, Stall):
+            self.ready_at = NEVER
+            self.stalled = change.reason
+        elif isinstance(change, Release | Reopen):
+            unread = len(self.mailbox) > row.read
+            self.ready_at = min(change.ready_at, row.at) if unread else change.ready_at
+            if isinstance(change, Reopen):
+                self._reopen(change)
+
+    def _reopen(self, change: Reopen) -> None:
+        self.status = "running"
+        self.version, self.hash, self.deadline = change.version, change.hash, change.deadline
+        self.finished = self.purge_at = self.output = self.output_at = self.failure = None
+
+    # ------------------------------------------------------------------------------- owners
+
+    @property
+    def read(self) -> int:
+        """How much of the mail the last row has read."""
+        return self.journal[self.last][4]
+
+    def in_a_row(self) -> int:
+        """Crashes since the last row that was not a takeover."""
+        return self.crashes if self.last == self.claimed_seq else 0
+
+    def take_over(self, worker: str, now: int) -> None:
+        """Free it from an owner that is dead, on behalf of `worker`."""
+        self.owner = None
+        self.epoch += 1
+        if self.status != "running":
+            return
+        at = max(now, self.journal[self.last][0])
+        seq = self.last + 1
+        row = (at, worker, TAKEOVER_COMMIT, takeover_body(worker, at), self.read)
+        self.crashes = self.in_a_row() + 1
+        self.journal[seq] = row
+        self.last = self.claimed_seq = seq
+        self.ready_at = now
+
+    def let_go(self, ready_at: int, stalled: str | None = None) -> None:
+        """Without an owner, due then, or stalled; a finished run only loses its owner."""
+        self.owner = None
+        if self.status == "running":
+            self.ready_at = ready_at
+            self.stalled = stalled
+
+    def park(self, worker: str, park: Park) -> bool:
+        """Let it go without a row, if nothing was missed."""
+        if (
+            self.owner != worker
+            or self.epoch != park.epoch
+            or self.status != "running"
+            or not len(self.mailbox) == park.read == self.read
+        ):
+            return False
+        self.let_go(park.ready_at)
+        return True
+
+    def post(self, message: Message, now: int) -> int:
+        """Put a message into the mailbox; its number."""
+        n = len(self.mailbox) + 1
+        self.mailbox.append(Mail(n, message.id, message.kind, message.name, message.body))
+        self.ids[message.id] = n
+        if self.stalled is not None and message.kind in ENDS_STALL:
+            self.stalled = None
+            self.crashes = 0
+        if self.owner is None:
+            self.ready_at = min(self.ready_at, now)
+        return n
+
+    # ------------------------------------------------------------------------------- reading
+
+    def rows(self) -> list[StoredRow]:
+        """The journal from its base on."""
+        return [
+            StoredRow(seq, at, writer, body, read)
+            for seq, (at, writer, _, body, read) in sorted(self.journal.items())
+            if seq >= self.base_seq
+        ]
+
+    def shown(self) -> RunRow:
+        """The run row."""
+        new = self.new
+        return RunRow(
+            key=new.key,
+            definition=new.definition,
+            id=new.id,
+            version=self.version,
+            hash=self.hash,
+            status=self.status,
+            created=new.created,
+            owner=self.owner,
+            epoch=self.epoch,
+            ready_at=self.ready_at,
+            base_seq=self.base_seq,
+            crashes=self.in_a_row(),
+            finished=self.finished,
+            deadline=self.deadline,
+            stalled=self.stalled,
+            metadata=new.metadata,
+            output=self.output,
+            output_at=self.output_at,
+            failure=self.failure,
+            mail=len(self.mailbox),
+            not_before=new.not_before,
+        )

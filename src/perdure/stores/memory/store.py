@@ -1,0 +1,342 @@
+"""MemoryStore: the reference implementation, and the model that the SQL stores are tested against.
+
+Dictionaries; commits complete before they return. Nothing outlives the process, but a store
+object keeps its runs over `close` and `open`, so that a restart can be played out in memory.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final
+
+from perdure.model.errors import NotFound, RunActive, StoreError
+from perdure.stores.hints import Hints
+from perdure.stores.memory.places import Places
+from perdure.stores.memory.run import MemoryRun
+from perdure.stores.paging import born
+from perdure.stores.port import (
+    CRASH_LIMIT,
+    GIVEN_BACK_FOR,
+    LEASE,
+    LONE_CRASHES,
+    NEVER,
+    PURGE_AFTER,
+    Beat,
+    Claim,
+    CommitDone,
+    JournalRow,
+    LoadedRun,
+    Mail,
+    Message,
+    NewRun,
+    Park,
+    Posted,
+    RunQuery,
+    RunRow,
+    StartDone,
+    Started,
+    StoredDefinition,
+    Verdict,
+    WorkerInfo,
+    WorkerSeen,
+)
+from perdure.stores.takeover import crash_reason
+
+
+class MemoryStore:
+    """Runs in this process's memory."""
+
+    durable: Final = False
+
+    def __init__(self) -> None:
+        self._runs: dict[bytes, MemoryRun] = {}
+        self._ids: dict[tuple[str, str], bytes] = {}
+        self._places = Places()
+        self._definitions: dict[str, StoredDefinition] = {}
+        #: Worker -> until when its lease lasts.
+        self._leases: dict[str, int] = {}
+        self._infos: dict[str, WorkerInfo] = {}
+        self._hints = Hints()
+
+    async def open(self) -> None:
+        """Nothing to do."""
+
+    async def close(self) -> None:
+        """Nothing to do: the runs stay for whoever holds the store."""
+
+    def now(self) -> int:
+        return time.time_ns() // 1000
+
+    def crash(self, worker: str) -> None:
+        """Let a worker be dead, as if its process had been killed: for tests and simulation."""
+        self._leases.pop(worker, None)
+
+    def subscribe(self, call: Callable[[], None]) -> Callable[[], None]:
+        return self._hints.subscribe(call)
+
+    # ------------------------------------------------------------------------------- writing
+
+    def commit(self, rows: Sequence[JournalRow], done: CommitDone) -> None:
+        runs = self._runs
+        verdicts: list[Verdict] = []
+        for row in rows:
+            run = runs.get(row.run)
+            if run is None:
+                verdicts.append("refused")
+            elif (found := run.journal.get(row.seq)) is not None:
+                mine = found[1] == row.writer and found[2] == row.commit
+                verdicts.append("mine" if mine else "refused")
+            elif not run.takes(row):
+                verdicts.append("refused")
+            else:
+                run.append(row)
+                if row.change is not None:
+                    run.change(row)
+                    self._moved(row.run, run)
+                verdicts.append("accepted")
+        done(verdicts)
+
+    def start(self, runs: Sequence[NewRun], done: StartDone) -> None:
+        done([self._start(new) for new in runs])
+
+    def _start(self, new: NewRun) -> Started:
+        if new.key in self._runs:
+            return Started("mine", new.key)
+        key = self._ids.setdefault((new.definition, new.id), new.key)
+        if key != new.key:
+            return Started("exists", key)
+        run = self._runs[key] = MemoryRun(new)
+        self._moved(key, run)
+        return Started("created", key)
+
+    def _moved(self, key: bytes, run: MemoryRun) -> None:
+        """A run has another owner or time than before."""
+        self._places.put(key, run)
+        if self._hints and run.owner is None and run.ready_at <= self.now():
+            self._hints.give()
+
+    # ------------------------------------------------------------------------------- mail
+
+    async def post(self, messages: Sequence[Message]) -> Sequence[Posted]:
+        now = self.now()
+        posted = [self._post(message, now) for message in messages]
+        if any(one.outcome == "posted" for one in posted):
+            self._hints.give()
+        return posted
+
+    def _post(self, message: Message, now: int) -> Posted:
+        key = self._ids.get((message.definition, message.run_id))
+        if key is None:
+            return Posted("missing")
+        run = self._runs[key]
+        if (n := run.ids.get(message.id)) is not None:
+            return Posted("duplicate", n, key)
+        if run.status != "running":
+            return Posted("finished", 0, key)
+        n = run.post(message, now)
+        self._places.put(key, run)
+        return Posted("posted", n, key)
+
+    async def mail(self, key: bytes, after: int) -> Sequence[Mail]:
+        run = self._runs.get(key)
+        return [] if run is None else run.mailbox[max(after, 0) :]
+
+    async def mailed(self, worker: str) -> Mapping[bytes, int]:
+        return self._mailed(worker)
+
+    def _mailed(self, worker: str) -> dict[bytes, int]:
+        return {
+            key: len(run.mailbox)
+            for key, run in self._places.held(worker).items()
+            if len(run.mailbox) > run.read
+        }
+
+    async def park(self, worker: str, parks: Sequence[Park]) -> Sequence[bool]:
+        parked = []
+        for park in parks:
+            run = self._runs.get(park.run)
+            done = run is not None and run.park(worker, park)
+            if run is not None and done:
+                self._moved(park.run, run)
+            parked.append(done)
+        return parked
+
+    # ------------------------------------------------------------------------------- reading
+
+    async def load(self, key: bytes) -> LoadedRun:
+        run = self._runs.get(key)
+        if run is None:
+            raise NotFound(f"no run with the key {key.hex()}")
+        return LoadedRun(run.shown(), run.rows(), run.mailbox[max(run.read, 0) :])
+
+    async def payloads(self, key: bytes, refs: Sequence[tuple[int, int]]) -> list[bytes]:
+        held = self._runs[key].payloads if key in self._runs else {}
+        missing = [ref for ref in refs if ref not in held]
+        if missing:
+            raise StoreError(f"run {key.hex()} lacks the payloads (seq, n) {missing}")
+        return [held[ref] for ref in refs]
+
+    async def find(self, query: RunQuery) -> Sequence[RunRow]:
+        before = None
+        if query.before is not None:
+            last = self._runs.get(query.before)
+            before = ((last.new.created if last else born(query.before)), query.before)
+        found = [
+            run
+            for run in self._runs.values()
+            if (query.definition is None or run.new.definition == query.definition)
+            and (not query.status or run.status in query.status)
+            and (query.created_after is None or run.new.created > query.created_after)
+            and (before is None or (run.new.created, run.new.key) < before)
+        ]
+        found.sort(key=lambda run: (run.new.created, run.new.key), reverse=True)
+        return [run.shown() for run in found[: max(query.limit, 0)]]
+
+    async def describe(self, definition: str, id: str) -> RunRow:
+        return self._named(definition, id).shown()
+
+    def _named(self, definition: str, id: str) -> MemoryRun:
+        key = self._ids.get((definition, id))
+        if key is None:
+            raise NotFound(f"no run {id!r} of {definition}")
+        return self._runs[key]
+
+    async def define(self, definition: StoredDefinition) -> None:
+        self._definitions.setdefault(definition.hash, definition)
+
+    async def definition(self, hash: str) -> StoredDefinition:
+        try:
+            return self._definitions[hash]
+        except KeyError:
+            raise NotFound(f"no definition with the hash {hash}") from None
+
+    async def latest_definition(self, name: str) -> StoredDefinition:
+        named = [d for d in self._definitions.values() if d.name == name]
+        if not named:
+            raise NotFound(f"no definition with the name {name}")
+        # Of two with one time, the one that came last.
+        return max(reversed(named), key=lambda d: d.created)
+
+    # ------------------------------------------------------------------------------- workers
+
+    async def workers(self) -> Sequence[WorkerSeen]:
+        now = self.now()
+        return [WorkerSeen(self._infos[id], until > now) for id, until in self._leases.items()]
+
+    async def register(self, worker: WorkerInfo) -> int:
+        if worker.id in self._leases:
+            raise StoreError(f"worker {worker.id} is registered already: take a fresh id")
+        self._infos[worker.id] = worker
+        self._leases[worker.id] = self.now() + LEASE
+        return await self.sweep(worker.id)
+
+    def extend(self, worker: str) -> bool:
+        if worker not in self._leases:
+            return False
+        self._leases[worker] = self.now() + LEASE
+        return True
+
+    async def beat(self, worker: str) -> Beat:
+        now = self.now()
+        if worker not in self._leases:
+            return Beat(False, now, now)
+        until = self._leases[worker] = now + LEASE
+        held = frozenset(self._places.held(worker))
+        beat = Beat(True, now, until, held, self._mailed(worker))
+        await self.sweep(worker)
+        return beat
+
+    async def sweep(self, worker: str) -> int:
+        now, freed = self.now(), 0
+        for id, until in list(self._leases.items()):
+            if until <= now and id != worker:
+                del self._leases[id]
+        for owner in self._places.owners():
+            if owner not in self._leases:
+                for key, run in list(self._places.held(owner).items()):
+                    run.take_over(worker, now)
+                    self._moved(key, run)
+                    freed += 1
+        return freed
+
+    async def unregister(self, worker: str) -> None:
+        self._leases.pop(worker, None)
+        self._infos.pop(worker, None)
+        now = self.now()
+        for key, run in list(self._places.held(worker).items()):
+            run.let_go(now, run.stalled)
+            self._moved(key, run)
+
+    async def claim_runs(
+        self, worker: str, definitions: Sequence[str], limit: int
+    ) -> Sequence[Claim]:
+        now, names = self.now(), dict.fromkeys(definitions)
+        claims: list[Claim] = []
+        while len(claims) < limit and (key := self._places.earliest(names, now)):
+            run = self._runs[key]
+            crashes = run.in_a_row()
+            if crashes > CRASH_LIMIT:
+                run.let_go(NEVER, crash_reason(crashes))
+                self._places.put(key, run)
+                continue
+            if crashes >= LONE_CRASHES and claims:
+                break
+            claims.append(self._claim(worker, run))
+            if crashes >= LONE_CRASHES:
+                break
+        return claims
+
+    async def claim_finished(self, worker: str, definition: str, id: str) -> Claim:
+        run = self._named(definition, id)
+        if run.status == "running":
+            raise RunActive(f"run {id!r} of {definition} has not ended")
+        if run.owner is not None:
+            raise StoreError(f"run {id!r} of {definition} is being retried by somebody else")
+        return self._claim(worker, run)
+
+    def _claim(self, worker: str, run: MemoryRun) -> Claim:
+        run.owner = worker
+        run.epoch += 1
+        key = run.new.key
+        self._places.put(key, run)
+        return Claim(key, run.new.definition, run.hash, run.epoch, run.in_a_row())
+
+    async def give_back(self, worker: str, claim: Claim, stalled: str | None) -> None:
+        run = self._runs.get(claim.key)
+        if run is None or run.owner != worker or run.epoch != claim.epoch:
+            return
+        run.let_go(NEVER if stalled is not None else self.now() + GIVEN_BACK_FOR, stalled)
+        self._places.put(claim.key, run)
+
+    async def unstall(self, definitions: Sequence[str]) -> int:
+        now, names, count = self.now(), set(definitions), 0
+        for key, run in self._runs.items():
+            if (
+                run.stalled is not None
+                and run.new.definition in names
+                and run.in_a_row() <= CRASH_LIMIT
+            ):
+                run.let_go(now)
+                self._moved(key, run)
+                count += 1
+        return count
+
+    async def purge(self, limit: int) -> int:
+        now = self.now()
+        due = [
+            (run.purge_at, key)
+            for key, run in self._runs.items()
+            if run.status != "running"
+            and run.owner is None
+            and run.purge_at is not None
+            and run.purge_at <= now
+            and run.finished is not None
+            and run.finished <= now - PURGE_AFTER
+        ]
+        gone = [key for _, key in sorted(due)[: max(limit, 0)]]
+        for key in gone:
+            run = self._runs.pop(key)
+            del self._ids[run.new.definition, run.new.id]
+            self._places.remove(key, run)
+        return len(gone)

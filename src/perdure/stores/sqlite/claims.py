@@ -1,0 +1,94 @@
+"""Claims: whose turn a run is, and what may not be claimed any more (rules 9, 11, 16).
+
+Runs are taken in batches, earliest first. One whose workers keep dying is taken alone, so that
+the next death is surely its own, and past the limit not at all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from perdure.model.errors import NotFound, RunActive, StoreError
+from perdure.stores.port import CRASH_LIMIT, GIVEN_BACK_FOR, LONE_CRASHES, NEVER, Claim
+from perdure.stores.sqlite.driver import Connection
+from perdure.stores.sqlite.queries import query, query_for
+from perdure.stores.sqlite.transaction import Transaction
+from perdure.stores.takeover import crash_reason
+
+_AT_ONCE: Final = 100
+
+
+def claim_due(
+    db: Connection, worker: str, definitions: Sequence[str], limit: int, now: int
+) -> list[Claim]:
+    """Take due runs, earliest first. Nothing is written when none is due."""
+    if limit <= 0:
+        return []
+    names = list(dict.fromkeys(definitions))
+    # Without the lock first: most polls find nothing, and then nobody is kept waiting.
+    if not any(db.execute(query("due"), (name, now, 1)).fetchone() for name in names):
+        return []
+    with Transaction(db):
+        crashes = _next_batch(db, names, limit, now)
+        keys, claimed = list(crashes), []
+        for start in range(0, len(keys), _AT_ONCE):
+            part = keys[start : start + _AT_ONCE]
+            claimed += db.execute(query_for("claim", len(part)), (worker, *part)).fetchall()
+    claimed.sort(key=lambda row: (row[4], row[0]))
+    return [
+        Claim(key, definition, hash, epoch, crashes[key])
+        for key, definition, hash, epoch, _ in claimed
+    ]
+
+
+def _next_batch(db: Connection, names: Sequence[str], limit: int, now: int) -> dict[bytes, int]:
+    """The keys to claim now, each with its crashes in a row."""
+    while True:
+        due = [
+            found
+            for name in names
+            for found in db.execute(query("due"), (name, now, limit)).fetchall()
+        ]
+        batch: dict[bytes, int] = {}
+        for _, key, crashes in sorted(due)[:limit]:
+            if crashes > CRASH_LIMIT:
+                db.execute(query("stall"), (crash_reason(crashes), key))
+                break  # and look again: another may be due in its place
+            if crashes >= LONE_CRASHES:
+                return batch or {key: crashes}
+            batch[key] = crashes
+        else:
+            return batch
+
+
+def claim_finished(db: Connection, worker: str, definition: str, id: str) -> Claim:
+    """Own a finished run for a retry."""
+    with Transaction(db):
+        found = db.execute(query("addressee"), (definition, id)).fetchone()
+        if found is None:
+            raise NotFound(f"no run {id!r} of {definition}")
+        key, status, owner = found
+        if status == "running":
+            raise RunActive(f"run {id!r} of {definition} has not ended")
+        if owner is not None:
+            raise StoreError(f"run {id!r} of {definition} is being retried by somebody else")
+        [row] = db.execute(query_for("claim", 1), (worker, key)).fetchall()
+    return Claim(*row[:4])
+
+
+def give_back(db: Connection, worker: str, claim: Claim, stalled: str | None, now: int) -> None:
+    """Undo a claim, for a while or until somebody acts."""
+    ready_at = NEVER if stalled is not None else now + GIVEN_BACK_FOR
+    held = {"key": claim.key, "owner": worker, "epoch": claim.epoch}
+    db.execute(query("give_back"), {**held, "ready_at": ready_at, "stalled": stalled})
+
+
+def unstall(db: Connection, definitions: Sequence[str], now: int) -> int:
+    """Make the stalled runs of these definitions due, but for those that kill; how many."""
+    count = 0
+    with Transaction(db):
+        for name in dict.fromkeys(definitions):
+            found = {"definition": name, "now": now, "most": CRASH_LIMIT}
+            count += db.execute(query("unstall"), found).rowcount
+    return count

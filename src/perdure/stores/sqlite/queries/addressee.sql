@@ -1,0 +1,1 @@
+SELECT key, status, owner FROM run WHERE definition = ? AND id = ?

@@ -1,0 +1,1 @@
+SELECT key FROM run WHERE owner = ?

@@ -1,0 +1,1 @@
+INSERT INTO mailbox (run, n, id, kind, name, body) VALUES (?, ?, ?, ?, ?, ?)

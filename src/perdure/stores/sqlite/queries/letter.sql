@@ -1,0 +1,1 @@
+SELECT n FROM mailbox WHERE run = ? AND id = ?

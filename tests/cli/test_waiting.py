@@ -1,0 +1,113 @@
+"""Why a run does not go on, worked out from its records and its row."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import msgspec
+
+from perdure.cli.nodes import NodeBook, NodeView
+from perdure.cli.waiting import Cause, causes, next_due
+from perdure.stores.port import NEVER, RunRow
+
+NOW = datetime(2026, 1, 31, 12, 0, tzinfo=UTC)
+LUCKLESS = {"kind": "unlucky", "message": "no luck"}
+
+
+def at(seconds: float) -> datetime:
+    return NOW + timedelta(seconds=seconds)
+
+
+def stored(time: datetime) -> int:
+    return int(time.timestamp() * 1_000_000)
+
+
+def row(**rest: Any) -> RunRow:
+    made = RunRow(
+        b"k", "order", "1", "v1", "hash", "running", stored(at(-600)), "w1", 1, NEVER, 1, 0
+    )
+    return msgspec.structs.replace(made, **rest)
+
+
+def book(*views: NodeView) -> NodeBook:
+    made = NodeBook()
+    made.nodes = {view.node: view for view in views}
+    return made
+
+
+def found(row: RunRow, book: NodeBook, unread: int = 0) -> list[Cause]:
+    return causes(row, book, unread, NOW, lambda *words: " ".join(["perdure", *words]))
+
+
+def test_a_node_that_waits_for_a_signal_says_how_it_is_sent() -> None:
+    view = NodeView("review", "waiting", 0, at(-90), signal="approved", wake_at=at(3600))
+    (cause,) = found(row(owner=None), book(view))
+    when = at(3600).astimezone().strftime("%Y-%m-%d %H:%M:%S")
+    assert (
+        cause.text == f"waits for signal approved, for 1 m 30 s; gives up at {when} (in 1 h 00 m)"
+    )
+    assert (cause.kind, cause.node, cause.advice) == (
+        "signal", "review", "perdure signal order/1 approved",
+    )  # fmt: skip
+    assert (cause.since, cause.until) == (at(-90), at(3600))
+
+
+def test_a_node_that_waits_for_a_time_says_which() -> None:
+    (cause,) = found(row(), book(NodeView("night", "waiting", 0, at(-9), wake_at=at(30))))
+    assert (cause.kind, cause.advice) == ("time", "")
+    assert cause.text.startswith("waits until 2026-01-31 ")
+    assert cause.text.endswith(" (in 30 s)")
+
+
+def test_a_further_attempt_says_when_and_what_the_last_one_came_to() -> None:
+    (cause,) = found(row(), book(NodeView("charge", "pending", 3, at(12), failure=LUCKLESS)))
+    assert cause.text == "attempt 3 is due in 12 s, since attempt 2 failed: unlucky: no luck"
+    assert (cause.kind, cause.until) == ("retry", at(12))
+
+
+def test_an_attempt_under_way_says_since_when_and_how_often_it_was_lost() -> None:
+    (cause,) = found(row(), book(NodeView("ship", "pending", 1, at(-12), lost=2)))
+    assert cause.text == "attempt 1 is under way for 12 s; 2 time(s) its process died at it"
+    assert cause.kind == "attempt"
+
+
+def test_a_run_that_is_due_and_that_nobody_takes_needs_a_worker() -> None:
+    view = NodeView("ship", "pending", 1, at(-12))
+    attempt, worker = found(row(owner=None, ready_at=stored(at(-5))), book(view))
+    assert attempt.text == "attempt 1 waits for a worker"
+    assert worker.text == "it is due, for 5.00 s, and no worker has taken it"
+    assert (worker.kind, worker.since) == ("worker", at(-5))
+    assert worker.advice.startswith("start one that has order: perdure worker ")
+
+
+def test_a_stalled_run_says_why_and_a_paused_one_since_when() -> None:
+    made = book(NodeView("ship", "pending", 1, at(-12)))
+    made.paused = at(-60)
+    stalled, paused, _ = found(row(owner=None, stalled="step 'ship' is gone", ready_at=0), made)
+    assert stalled.text == "it cannot go on: step 'ship' is gone"
+    assert stalled.advice == "mend that, then: perdure unpause order/1"
+    assert paused.text == "it is paused, for 1 m 00 s"
+    assert paused.advice == "perdure unpause order/1"
+
+
+def test_unread_messages_are_counted() -> None:
+    assert [cause.text for cause in found(row(), book(), 1)] == ["1 message sent to it is not read"]
+    assert [cause.kind for cause in found(row(), book(), 3)] == ["mail"]
+
+
+def test_a_delayed_run_says_when_it_begins() -> None:
+    view = NodeView("fetch", "pending", 1, at(0))
+    later = stored(at(60))
+    start, _ = found(row(owner=None, ready_at=later, not_before=later), book(view))
+    assert (start.kind, start.until) == ("start", at(60))
+
+
+def test_the_next_time_is_the_earliest_of_all() -> None:
+    made = book(
+        NodeView("a", "waiting", 0, at(-9), wake_at=at(40)), NodeView("b", "pending", 2, at(30))
+    )
+    made.deadline = at(50)
+    assert next_due(row(), made) == at(30)
+    assert next_due(row(owner=None, ready_at=stored(at(20))), made) == at(20)
+    assert next_due(row(), book()) is None
