@@ -136,10 +136,9 @@ class Claims:
         return definition
 
     def _let_go(self, claim: Claim, stalled: str | None) -> None:
-        live = self._shell.forget(claim.key)
+        live = self._shell.live.get(claim.key)
         if live is not None:
-            live.die()
-            self._shell.waiters.left(claim.key)
+            self._shell.drop(live)
         self._shell.spawn(self._give_back(claim, stalled))
 
     async def _give_back(self, claim: Claim, stalled: str | None) -> None:

@@ -329,7 +329,11 @@ class Shell:
     # ------------------------------------------------------------------ runs in memory
 
     def enter(self, live: LiveRun, run: Run) -> None:
-        """A run came into memory."""
+        """A run came into memory. One of the same key that is there still was let go by the
+        store, and has not heard of it yet."""
+        before = self.live.get(live.key)
+        if before is not None:
+            before.die()
         self.live[live.key] = live
         self._keys[live.definition.name, live.run_id] = live.key
         if run.deadline is not None:
@@ -338,12 +342,11 @@ class Shell:
         for observer in self.observers:
             _shield(observer.entered, live, run)
 
-    def forget(self, key: bytes) -> LiveRun | None:
-        """A run leaves memory; the one that did."""
-        live = self.live.pop(key, None)
-        if live is not None:
+    def forget(self, live: LiveRun) -> None:
+        """A run leaves memory."""
+        if self.live.get(live.key) is live:
+            del self.live[live.key]
             del self._keys[live.definition.name, live.run_id]
-        return live
 
     def key_of(self, workflow: str, run_id: str) -> bytes | None:
         """The key of a run that is in memory."""
@@ -357,19 +360,19 @@ class Shell:
 
     def finished(self, live: LiveRun, action: FinishRun) -> None:
         """A run's end is durable."""
-        self.forget(live.key)
+        self.forget(live)
         live.die()
         self.waiters.ended(live.key, action)
 
     def drop(self, live: LiveRun) -> None:
         """The run belongs to another worker now: forget it."""
-        self.forget(live.key)
+        self.forget(live)
         live.die()
         self.waiters.left(live.key)
 
     def left(self, live: LiveRun, verdict: Any) -> None:
         """A release or a stall was answered; in every case the run is not ours any more."""
-        self.forget(live.key)
+        self.forget(live)
         self.waiters.left(live.key)
         if verdict not in ("accepted", "mine"):
             _log.warning("%s/%s was let go: %s", live.definition.name, live.run_id, verdict)
