@@ -9,6 +9,8 @@ from contextlib import asynccontextmanager
 from typing import Any
 from unittest import mock
 
+import pytest
+
 from perdure.client.client import Client
 from perdure.client.engine import Engine
 from perdure.graph.definition import Graph
@@ -16,9 +18,9 @@ from perdure.stores.port import Store
 from tests.virtual.loop import VirtualClock
 
 
-def engine_on(store: Store, *things: Any, **options: Any) -> Engine:
-    """An engine whose clock is the loop's."""
-    with mock.patch("perdure.client.client.SystemClock", VirtualClock):
+def engine_on(store: Store, *things: Any, clock: Any = VirtualClock, **options: Any) -> Engine:
+    """An engine whose clock is the loop's, or the one that `clock()` makes."""
+    with mock.patch("perdure.client.client.SystemClock", clock):
         return Engine(store, things, **options)
 
 
@@ -59,12 +61,30 @@ async def kill(engine: Engine) -> None:
         await asyncio.wait(tasks)
 
 
+def lasting_leases(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Leases of a year: an engine that stays open for months beats seldom enough to be tested."""
+    for module in ("perdure.engine.beats", "perdure.engine.shell", "perdure.stores.memory.store"):
+        monkeypatch.setattr(f"{module}.LEASE", 365 * 86_400 * 1_000_000)
+    monkeypatch.setattr("perdure.engine.retention.EVERY", 86_400.0)
+
+
 def task(id: str, step: str | None = None, input: Any = None, **rest: Any) -> dict[str, Any]:
     """A TASK node calling the step of its own name, or the one named."""
     spec: dict[str, Any] = {"step": step or id}
     if input is not None:
         spec["input"] = input
     return {"id": id, "type": "TASK", "spec": spec, **rest}
+
+
+def wait(id: str, duration: Any) -> dict[str, Any]:
+    """A WAIT node."""
+    return {"id": id, "type": "WAIT", "spec": {"duration": duration}}
+
+
+def wait_for(id: str, signal: str, timeout: Any = None) -> dict[str, Any]:
+    """A WAIT_FOR_SIGNAL node."""
+    spec = {"signal": signal} if timeout is None else {"signal": signal, "timeout": timeout}
+    return {"id": id, "type": "WAIT_FOR_SIGNAL", "spec": spec}
 
 
 def node(id: str, type: str) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from perdure.codec.journal import decode_row
 from perdure.kernel.actions import Transition
 from perdure.model.errors import StoreError
 from perdure.stores.memory import MemoryStore
-from perdure.stores.port import CommitDone, JournalRow, NewRun, StartDone
+from perdure.stores.port import NEVER, CommitDone, JournalRow, NewRun, StartDone
 from tests.virtual.loop import VirtualClock
 
 Work = Callable[[], None]
@@ -26,6 +26,14 @@ class VirtualStore(MemoryStore):
 
     def now(self) -> int:
         return self.clock.now()
+
+    def hand_over(self, key: bytes, worker: str) -> None:
+        """Let another worker, one that lives for ever, have taken the run."""
+        taken = self._runs[key]
+        self._places.remove(key, taken)
+        taken.owner, taken.epoch = worker, taken.epoch + 1
+        self._leases[worker] = NEVER
+        self._places.put(key, taken)
 
     async def journal(self, definition: str, id: str) -> list[Transition]:
         """What is recorded of a run."""

@@ -41,6 +41,8 @@ class Beats:
         self._task: asyncio.Task[None] | None = None
         self._mail: asyncio.Task[None] | None = None
         self._hint = asyncio.Event()
+        #: Beats in a row that the store did not hear.
+        self._unheard = 0
         #: Runs under this worker's name that nobody here held at the last beat.
         self._strange: set[bytes] = set()
 
@@ -67,8 +69,11 @@ class Beats:
             await asyncio.sleep(self._every if shell.live else self._idle_every)
             try:
                 await self.beat()
+                self._unheard = 0
             except StoreError as error:
-                _log.warning("the store did not hear that this worker lives: %s", error)
+                self._unheard += 1
+                if self._unheard & (self._unheard - 1) == 0:  # less and less often
+                    _log.warning("the store does not hear that this worker lives: %s", error)
             except Exception:  # whatever it was, a worker that stops beating loses its runs
                 _log.exception("beating failed")
             shell.parking.look()

@@ -209,8 +209,12 @@ class LiveRun:
         elif transition.ignored is None:
             self._decided.append(transition)
         else:
-            _log.info("%s/%s: %s", self.definition.name, self.run_id, transition.ignored)
-            self._shell.ignored(self, event, transition.ignored)
+            self.not_heard(event, transition.ignored)
+
+    def not_heard(self, event: Any, reason: str) -> None:
+        """A local report counts for nothing: log and feed only (D-38)."""
+        _log.info("%s/%s: %s", self.definition.name, self.run_id, reason)
+        self._shell.ignored(self, event, reason)
 
     def _refuse(self, error: PerdureError) -> None:
         """The message at the front does not apply to this run."""

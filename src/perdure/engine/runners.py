@@ -19,6 +19,7 @@ from perdure.engine.dispatcher import Order, Report
 from perdure.engine.handlers.port import StepNotRegistered
 from perdure.kernel.events import NodeFailed
 from perdure.model.failure import FailureRecord
+from perdure.model.status import TERMINAL
 
 if TYPE_CHECKING:
     from perdure.engine.live_run import LiveRun
@@ -131,6 +132,7 @@ class Runners:
                 live.stall(f"the engine could not run node {order.node}: {why.kind}: {why.message}")
                 return
             if live.dead:
+                self._unheard(report)
                 return
             if report is None or task.cancelling():
                 self._cancelled(order, report)
@@ -152,6 +154,14 @@ class Runners:
                 orders.appendleft(order)
                 shell.held_back = True
                 return
+
+    def _unheard(self, report: Report | None) -> None:
+        """An attempt ended after its run did, or was lost: it counts for nothing (D-15)."""
+        if report is not None:
+            live = self._live
+            ended = live.run.status in TERMINAL
+            why = "the run has ended" if ended else "the run is not held here any more"
+            live.not_heard(report, f"{why}: how the attempt of node {report.node} ended is late")
 
     def _cancelled(self, order: Order, report: Report | None) -> None:
         """The task was cancelled, and must not be used again. By the engine, since nobody wants

@@ -330,10 +330,11 @@ class Shell:
     # ------------------------------------------------------------------ runs in memory
 
     def enter(self, live: LiveRun, run: Run) -> None:
-        """A run came into memory. One that is still held here was taken for dead, and freed."""
-        held = self.live.get(live.key)
-        if held is not None:
-            self.drop(held)
+        """A run came into memory. One of the same key that is there still was let go by the
+        store, and has not heard of it yet."""
+        before = self.live.get(live.key)
+        if before is not None:
+            before.die()
         self.live[live.key] = live
         self._keys[live.definition.name, live.run_id] = live.key
         if run.deadline is not None:

@@ -27,7 +27,8 @@ class Timers:
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
-        self._armed: dict[str, tuple[int, asyncio.TimerHandle]] = {}
+        #: In the order of their arming: when, what wakes it, what is called.
+        self._armed: dict[str, tuple[int, asyncio.TimerHandle, Callable[[], None]]] = {}
         self._momentary: set[asyncio.TimerHandle] = set()
 
     def arm(self, name: str, due: int, call: Callable[[], None]) -> None:
@@ -64,7 +65,7 @@ class Timers:
 
     def close(self) -> None:
         """Forget everything."""
-        for _, handle in self._armed.values():
+        for _, handle, _ in self._armed.values():
             handle.cancel()
         for handle in self._momentary:
             handle.cancel()
@@ -74,11 +75,17 @@ class Timers:
     def _sleep(self, name: str, due: int, call: Callable[[], None]) -> None:
         seconds = min(max((due - self._clock.now()) / SECOND, 0.0), LONGEST_SLEEP)
         handle = asyncio.get_running_loop().call_later(seconds, self._look, name, due, call)
-        self._armed[name] = (due, handle)
+        self._armed[name] = (due, handle, call)
 
     def _look(self, name: str, due: int, call: Callable[[], None]) -> None:
-        if self._clock.now() < due:
+        now = self._clock.now()
+        if now < due:
             self._sleep(name, due, call)
             return
-        del self._armed[name]
-        call()
+        # All that are due, the earliest first, of one moment the one armed first.
+        fired = [(entry[0], other) for other, entry in self._armed.items() if entry[0] <= now]
+        for _, other in sorted(fired, key=lambda one: one[0]):
+            entry = self._armed.pop(other, None)
+            if entry is not None:
+                entry[1].cancel()
+                entry[2]()

@@ -93,9 +93,8 @@ def test_a_worker_taken_for_dead_takes_its_own_run_over_and_holds_it_once() -> N
             started = await engine.start(one, id="1")
             (before,) = engine._shell.live.values()
             await asyncio.sleep(5)
-            info = store._workers.pop(engine._shell.worker)
+            store.crash(engine._shell.worker)
             await store.sweep("another")
-            store._workers[info.id] = info
             await asyncio.sleep(40)
             (after,) = engine._shell.live.values()
             assert before.dead

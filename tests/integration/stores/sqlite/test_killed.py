@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -19,13 +20,14 @@ from tests.integration.stores.sqlite.writing_process import RUNS
 from tests.tidy.tree import ROOT
 
 
-def spawn(path: Path) -> subprocess.Popen[str]:
+def spawn(path: Path, **more: Any) -> subprocess.Popen[str]:
     return subprocess.Popen(
         [sys.executable, "-m", "tests.integration.stores.sqlite.writing_process", str(path)],
         cwd=ROOT,
         env={**os.environ, "PYTHONPATH": f"{ROOT / 'src'}{os.pathsep}{ROOT}"},
         stdout=subprocess.PIPE,
         text=True,
+        **more,
     )
 
 

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from perdure.conformance.rows import commit, key, new, row, start, worker
 from perdure.model.errors import StoreError
 from perdure.stores.sqlite import SqliteStore
-from perdure.conformance.rows import commit, key, new, row, start, worker
 
 GONE = "was moved, deleted or replaced while in use: put it back"
 

@@ -10,10 +10,10 @@ from typing import Any
 import msgspec
 import pytest
 
+from perdure.conformance.rows import key, new, row, start, worker
 from perdure.engine.lane import Lane
 from perdure.stores.port import JournalRow, Verdict
 from perdure.stores.sqlite import SqliteStore
-from perdure.conformance.rows import key, new, row, start, worker
 
 
 def test_one_row_that_cannot_be_written_is_told_so_and_the_rest_is_written(tmp_path: Path) -> None:
