@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from functools import partial
 
 import pytest
 
@@ -73,15 +74,13 @@ def test_a_disarmed_timer_never_fires_and_leaves_nothing() -> None:
     run(main())
 
 
-def test_timers_of_one_moment_fire_in_the_order_of_their_arming_and_may_disarm_others() -> (
-    None
-):
+def test_timers_of_one_moment_fire_in_the_order_of_their_arming_and_may_disarm_others() -> None:
     # scenario 65
     async def main() -> list[str]:
         fired: list[str] = []
         timers = Timers(VirtualClock())
         for name in "dcba":
-            timers.arm(name, BEGIN + SECOND, lambda name=name: fired.append(name))  # type: ignore[misc]
+            timers.arm(name, BEGIN + SECOND, partial(fired.append, name))
         timers.arm("early", BEGIN + SECOND // 2, lambda: timers.disarm("c"))
         await asyncio.sleep(10)
         return fired

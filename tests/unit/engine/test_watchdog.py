@@ -31,7 +31,8 @@ class Rig:
         self.shell: Any = SimpleNamespace(store=store, worker="w1", lease_over=0.0)
         self.dog = Watchdog(self.shell, lease=LEASE)
         self.turns: list[Any] = []
-        self.dog._loop = SimpleNamespace(call_soon_threadsafe=self.turns.append)  # type: ignore[assignment]
+        loop: Any = SimpleNamespace(call_soon_threadsafe=self.turns.append)
+        self.dog._loop = loop
         self.dog._asked = False
         self.now = self.dog._turned = self.dog._extended = time.monotonic()
         self.shell.lease_over = self.now + LEASE
