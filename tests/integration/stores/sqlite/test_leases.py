@@ -87,6 +87,26 @@ def test_a_store_that_is_only_read_hears_of_writes_and_writes_nothing(tmp_path: 
     asyncio.run(main())
 
 
+def test_looking_at_workers_removes_nothing_that_tells_the_dead(tmp_path: Path) -> None:
+    async def main() -> None:
+        path = tmp_path / "runs.db"
+        store, reader = SqliteStore(path), SqliteStore(path, read_only=True)
+        await store.open()
+        await reader.open()
+        for id in ("w1", "w2", "w3"):
+            await store.register(worker(id))
+        store._workers._mine.pop("w1").release()  # killed: the lock is free, the file is left
+        (tmp_path / "runs.db-workers" / "w3.lock").unlink()
+        for _ in range(2):
+            alive = {seen.info.id: seen.alive for seen in await reader.workers()}
+            assert alive == {"w1": False, "w2": True, "w3": False}
+        assert (tmp_path / "runs.db-workers" / "w1.lock").exists()
+        await reader.close()
+        await store.close()
+
+    asyncio.run(main())
+
+
 def test_a_closed_store_gives_no_hints_and_takes_no_listeners(tmp_path: Path) -> None:
     async def main() -> None:
         store = SqliteStore(tmp_path / "runs.db")
