@@ -30,7 +30,6 @@ class VirtualStore(MemoryStore):
     def hand_over(self, key: bytes, worker: str) -> None:
         """Let another worker, one that lives for ever, have taken the run."""
         taken = self._runs[key]
-        self._places.remove(key, taken)
         taken.owner, taken.epoch = worker, taken.epoch + 1
         self._leases[worker] = NEVER
         self._places.put(key, taken)

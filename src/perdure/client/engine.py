@@ -111,17 +111,19 @@ class Engine(Client):
 
     async def serve(self) -> None:
         """Work until SIGTERM or SIGINT, then return; leaving the `async with` block ends the
-        running attempts within the grace period."""
+        running attempts within the grace period. Only on the main thread, and only here are
+        signals handled; afterwards they are handled as before."""
         loop = asyncio.get_running_loop()
         stop = asyncio.Event()
-        signals = (signal.SIGTERM, signal.SIGINT)
-        for number in signals:
+        before = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
+        for number in before:
             loop.add_signal_handler(number, stop.set)
         try:
             await stop.wait()
         finally:
-            for number in signals:
+            for number, handler in before.items():
                 loop.remove_signal_handler(number)
+                signal.signal(number, handler)
 
     def listen(self, event: type[Ev], /) -> Callable[[Listen[Ev]], Listen[Ev]]:
         """Decorate a function that is to hear of events of this class (see perdure.feed), after

@@ -64,9 +64,13 @@ class Beats:
         self._hint.set()
 
     async def _go_on(self) -> None:
+        shell, last = self._shell, self._shell.clock.monotonic()
         while True:
-            shell = self._shell
-            await asyncio.sleep(self._every if shell.live else self._idle_every)
+            await asyncio.sleep(self._every)
+            now = shell.clock.monotonic()
+            if not shell.live and now - last < self._idle_every:
+                continue
+            last = now
             try:
                 await self.beat()
                 self._unheard = 0

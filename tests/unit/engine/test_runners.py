@@ -126,7 +126,7 @@ def test_runs_are_referenced_strongly_while_nobody_holds_them() -> None:
     run(main())
 
 
-@pytest.mark.rule("D-29")
+@pytest.mark.rule("D-29", "G-104")
 @pytest.mark.parametrize("waits", [False, True])
 def test_a_step_that_cancels_its_own_task_harms_neither_its_run_nor_others(waits: bool) -> None:
     times = 0

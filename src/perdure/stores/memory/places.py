@@ -46,39 +46,40 @@ class _Free:
 class Places:
     """Told of every change (`put`) and of every run that is forgotten (`remove`)."""
 
-    __slots__ = ("_free", "_held", "_holder")
+    __slots__ = ("_free", "_held")
 
     def __init__(self) -> None:
         self._free: dict[str, _Free] = {}
         self._held: dict[str, dict[bytes, MemoryRun]] = {}
-        self._holder: dict[bytes, str] = {}
 
     def put(self, key: bytes, run: MemoryRun) -> None:
         """The run's owner, status or time may be another than before."""
-        owner, before = run.owner, self._holder.get(key)
+        owner, before = run.owner, run.listed
         if owner != before:
             if before is not None:
                 self._leave(key, before)
             if owner is not None:
-                self._held.setdefault(owner, {})[key] = run
-                self._holder[key] = owner
-        free = self._free.get(run.new.definition)
+                held = self._held.get(owner)
+                if held is None:
+                    held = self._held[owner] = {}
+                held[key] = run
+            run.listed = owner
         if owner is None and run.status == "running" and run.stalled is None:
+            free = self._free.get(run.new.definition)
             if free is None:
                 free = self._free[run.new.definition] = _Free()
             free.put(key, run)
-        elif free is not None:
+        elif self._free and (free := self._free.get(run.new.definition)):
             free.runs.pop(key, None)
 
     def remove(self, key: bytes, run: MemoryRun) -> None:
         """The run is forgotten."""
-        if key in self._holder:
-            self._leave(key, self._holder[key])
+        if run.listed is not None:
+            self._leave(key, run.listed)
         if free := self._free.get(run.new.definition):
             free.runs.pop(key, None)
 
     def _leave(self, key: bytes, owner: str) -> None:
-        del self._holder[key]
         held = self._held[owner]
         del held[key]
         if not held:

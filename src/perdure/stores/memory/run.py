@@ -25,12 +25,13 @@ from perdure.stores.takeover import ENDS_STALL, TAKEOVER_COMMIT, takeover_body
 
 
 class MemoryRun:
-    """`last`: the number of the last row; `claimed_seq`: the row of the last takeover."""
+    """`last`: the number of the last row; `claimed_seq`: the row of the last takeover;
+    `listed`: the owner under whom Places has it."""
 
     __slots__ = (
         "base_seq", "claimed_seq", "crashes", "deadline", "epoch", "failure", "finished", "hash",
-        "ids", "journal", "last", "mailbox", "new", "output", "output_at", "owner", "payloads",
-        "purge_at", "ready_at", "stalled", "status", "version",
+        "ids", "journal", "last", "listed", "mailbox", "new", "output", "output_at", "owner",
+        "payloads", "purge_at", "ready_at", "stalled", "status", "version",
     )  # fmt: skip
 
     def __init__(self, new: NewRun) -> None:
@@ -40,6 +41,7 @@ class MemoryRun:
         self.deadline = new.deadline
         self.status: RunStatus = new.status
         self.owner = new.owner
+        self.listed: str | None = None
         self.ready_at = new.ready_at
         self.epoch = 0
         self.base_seq = 1

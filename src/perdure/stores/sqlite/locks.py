@@ -142,6 +142,24 @@ class WorkerLocks:
         lock.release(remove=True)
         return True
 
+    def seems_dead(self, worker: str) -> bool:
+        """The same for people to look at: nothing is removed, and reading is all it takes."""
+        if worker in self._mine:
+            return False
+        try:
+            fd = os.open(self._file(worker), os.O_RDONLY | os.O_CLOEXEC)
+        except FileNotFoundError:
+            return True
+        except OSError:
+            return False
+        try:
+            fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
+        finally:
+            os.close(fd)
+        return True
+
     def _file(self, worker: str) -> Path:
         # Ids are made by the engine; hexadecimal keeps any other from leaving the folder.
         safe = worker if worker.replace("-", "").isalnum() else worker.encode().hex()

@@ -73,7 +73,7 @@ def list_workers(db: Connection, locks: WorkerLocks, now: int) -> list[WorkerSee
     """Who is registered, and whether it is alive."""
     rows = db.execute(query("list_workers")).fetchall()
     return [
-        WorkerSeen(WorkerInfo(id, name, host, pid), until > now and not locks.is_dead(id))
+        WorkerSeen(WorkerInfo(id, name, host, pid), until > now and not locks.seems_dead(id))
         for id, name, host, pid, until in rows
     ]
 
