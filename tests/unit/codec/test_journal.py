@@ -226,8 +226,8 @@ def test_a_damaged_row_is_a_store_error(body: bytes) -> None:
 
 @given(st.binary(max_size=60))
 def test_any_bytes_are_read_or_refused(body: bytes) -> None:
-    with pytest.raises(StoreError):
-        decode_row(body)
+    with contextlib.suppress(StoreError):
+        assert decode_row(body) == []  # too few for a transition
 
 
 @given(st.data())
