@@ -390,7 +390,7 @@ def explore(examples: int) -> set[tuple[str, str]]:
 
 
 #: Rounds after which an answer that never occurred is said to be out of reach.
-ROUNDS = 12
+ROUNDS = 30
 
 
 @pytest.mark.slow
