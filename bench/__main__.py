@@ -7,21 +7,35 @@ import asyncio
 import logging
 import os
 import sys
+from collections.abc import Callable, Coroutine, Sequence
 from pathlib import Path
+from typing import Any
 
-from bench import crash, imports, starts, throughput
+from bench import crash, idle, imports, long_runs, signals, starts, throughput
 from bench.figures import Figure
-from bench.places import places
+from bench.places import Place, places
 from bench.profiling import profile
 from bench.report import as_json, table
 from bench.scale import FULL, QUICK, Scale
 
+Measure = Callable[[Sequence[Place], Scale], Coroutine[Any, Any, list[Figure]]]
+
+_MEASURES: dict[str, Measure] = {
+    "w1": lambda where, scale: throughput.measure(throughput.w1(), where, (1, 64), scale),
+    "w3": starts.measure,
+    "w7": idle.measure,
+    "w8": lambda where, scale: throughput.measure(throughput.w8(), where, (64,), scale),
+    "w10": long_runs.measure,
+}
 WORKLOADS = {
     "w1": "ten trivial steps in sequence, 1 and 64 runs at a time",
     "w3": "start 2,000 one-step runs and wait for all",
+    "w4": "a signal until the run has gone on and ended, same process and another",
     "w5": "kill -9 among 200 runs of ten 20 ms steps, restart",
     "w6": "import time, what it brings along, hello world",
+    "w7": "an idle worker, with and without 10,000 parked runs; memory of waiting runs",
     "w8": "ten nodes that read one another, 64 runs at a time",
+    "w10": "one run of 10,000 steps: does the cost grow; loading it",
 }
 
 
@@ -70,15 +84,13 @@ def main(args: list[str] | None = None) -> int:
 def measure(name: str, store: str, scale: Scale) -> list[Figure]:
     """The figures of one workload."""
     where = places(store)
-    if name == "w1":
-        return asyncio.run(throughput.measure(throughput.w1(), where, (1, 64), scale))
-    if name == "w3":
-        return asyncio.run(starts.measure(where, scale))
+    if name == "w4":
+        return signals.measure(where, scale)
     if name == "w5":
         return crash.measure(where, scale)
     if name == "w6":
         return imports.measure(scale)
-    return asyncio.run(throughput.measure(throughput.w8(), where, (64,), scale))
+    return asyncio.run(_MEASURES[name](where, scale))
 
 
 if __name__ == "__main__":
