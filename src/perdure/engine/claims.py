@@ -108,7 +108,7 @@ class Claims:
     async def _take(self, claim: Claim) -> bool:
         try:
             definition = await self._definition(claim)
-            await bring_to_life(self._shell, claim, definition)
+            live = await bring_to_life(self._shell, claim, definition)
         except StoreError as error:
             _log.warning("run %s could not be loaded: %s; trying again", claim.key.hex(), error)
             self._let_go(claim, None)
@@ -121,7 +121,7 @@ class Claims:
             _log.exception("run %s cannot go on here", claim.key.hex())
             self._let_go(claim, f"the engine could not load the run: {error!r}")
             return False
-        return True
+        return live is not None
 
     async def _definition(self, claim: Claim) -> Definition[Any, Any]:
         definition = self._by_hash.get(claim.hash)

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 from msgspec import Raw
 
 from perdure.engine.dispatcher import Order
+from perdure.engine.timers import DEADLINE
 from perdure.kernel.actions import (
     CancelTasks,
     CompleteTask,
@@ -26,7 +27,7 @@ from perdure.kernel.actions import (
     SetPaused,
     Transition,
 )
-from perdure.kernel.events import TimerFired
+from perdure.kernel.events import DeadlineReached, TimerFired
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -127,6 +128,24 @@ class Effects:
         """See that a waiting node is told when its time has come."""
         live = self._live
         live.timers.arm(node, due, lambda: live.deliver(TimerFired(task, node, due)))
+
+    def deadline(self) -> None:
+        """See that the run is told when its deadline has come, if it has one."""
+        live = self._live
+        if live.run.deadline is not None:
+            call = partial(live.deliver, DeadlineReached())
+            live.timers.arm(DEADLINE, live.run.deadline, call)
+
+    def arm_again(self, event: Any) -> None:
+        """A timer's event changed nothing. Where it is awaited still, it came early: the clock
+        was set back between the timer and its turn."""
+        run = self._live.run
+        if type(event) is TimerFired:
+            state = run.nodes.get(event.node)
+            if state is not None and (state.task, state.wake_at) == (event.task, event.due):
+                self.wait(event.node, event.task, event.due)
+        elif type(event) is DeadlineReached and run.status == "running":
+            self.deadline()
 
     def _over(self, node: str) -> None:
         """The node ended otherwise than by an output: neither timer nor input is of use."""

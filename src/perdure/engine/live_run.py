@@ -210,6 +210,7 @@ class LiveRun:
             self._decided.append(transition)
         else:
             self.not_heard(event, transition.ignored)
+            self.effects.arm_again(event)
 
     def not_heard(self, event: Any, reason: str) -> None:
         """A local report counts for nothing: log and feed only (D-38)."""
@@ -371,7 +372,7 @@ class LiveRun:
 
     def stall(self, reason: str) -> None:
         """The run cannot go on until somebody acts. It keeps its state and says why."""
-        self._leave(Stall(reason))
+        self._leave(Stall(reason, self.mailbox.taken))
 
     def _leave(self, change: RunChange) -> None:
         if self.dead:

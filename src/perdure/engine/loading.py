@@ -128,10 +128,16 @@ async def fetch_context(shell_read: Read, recorded: Recorded, key: bytes) -> Non
         setattr(recorded.run, name, msgspec.Raw(await shell_read(key, place)))
 
 
-async def bring_to_life(shell: Shell, claim: Claim, definition: Definition[Any, Any]) -> LiveRun:
-    """Load a claimed run and start what is pending. Raises StoreError to try again, any other
-    PerdureError where that would not help."""
+async def bring_to_life(
+    shell: Shell, claim: Claim, definition: Definition[Any, Any]
+) -> LiveRun | None:
+    """Load a claimed run and start what is pending; None when the claim does not hold any more.
+    Raises StoreError to try again, any other PerdureError where that would not help."""
     loaded = await shell.store.load(claim.key)
+    if (loaded.run.owner, loaded.run.epoch) != (shell.worker, claim.epoch):
+        # Taken over meanwhile: the rows just read stand behind the fence that should stop us.
+        _log.warning("%s/%s is another worker's now", definition.name, loaded.run.id)
+        return None
     recorded = read_journal(loaded)
     run = recorded.run
     if run.status != "running":

@@ -2,7 +2,7 @@
 
 A runner that finishes an attempt takes the next one itself, so that steps in sequence never
 change tasks. No attempt starts while the engine stops, the run is paused, or this worker's lease
-may be over: it waits in `orders`.
+may be over, nor while the run is being let go: it waits in `orders`.
 """
 
 from __future__ import annotations
@@ -59,8 +59,8 @@ class Runners:
 
     def start(self) -> None:
         """See that somebody takes the attempts that may start."""
-        shell = self._shell
-        if not self.orders or self._live.dead or shell.stopping or self.held:
+        shell, live = self._shell, self._live
+        if not self.orders or self.held or live.dead or live.parking or shell.stopping:
             return
         if asyncio.get_running_loop().time() >= shell.lease_over:
             shell.held_back = True

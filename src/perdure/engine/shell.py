@@ -10,7 +10,6 @@ import asyncio
 import logging
 import random
 from collections.abc import Callable, Coroutine, Mapping, Sequence
-from functools import partial
 from typing import Any, Final, Protocol
 
 from perdure.engine.beats import Beats
@@ -27,11 +26,9 @@ from perdure.engine.retention import purge_for_ever
 from perdure.engine.retrying import RetryRequest, Writer, retry
 from perdure.engine.starting import Beginning, StartRequest, begin, to_publish
 from perdure.engine.timeouts import Timeouts
-from perdure.engine.timers import DEADLINE
 from perdure.engine.waiters import Waiters
 from perdure.engine.watchdog import Watchdog
 from perdure.kernel.actions import FinishRun, Transition
-from perdure.kernel.events import DeadlineReached
 from perdure.kernel.protocol import Codec, Deps
 from perdure.kernel.run import Run
 from perdure.model.definition import Definition
@@ -337,9 +334,7 @@ class Shell:
             before.die()
         self.live[live.key] = live
         self._keys[live.definition.name, live.run_id] = live.key
-        if run.deadline is not None:
-            deadline = partial(live.deliver, DeadlineReached())
-            live.timers.arm(DEADLINE, run.deadline, deadline)
+        live.effects.deadline()
         for observer in self.observers:
             _shield(observer.entered, live, run)
 

@@ -58,9 +58,12 @@ class Release(msgspec.Struct, frozen=True, gc=False):
 
 
 class Stall(msgspec.Struct, frozen=True, gc=False):
-    """The run cannot go on until somebody acts: it keeps the reason, and no owner."""
+    """The run cannot go on until somebody acts: it keeps the reason, and no owner. Where somebody
+    has acted already, by an "unpause" or "cancel" with a number over `seen`, it is due at once
+    (at the row's time) instead, its crashes forgotten."""
 
     reason: str
+    seen: int = NEVER
 
 
 class Reopen(msgspec.Struct, frozen=True):

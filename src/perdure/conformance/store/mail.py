@@ -168,6 +168,22 @@ class Mailboxes(StoreBed):
         assert [claim.key for claim in claimed] == [key(2), key(3)]
 
     @scene
+    async def test_a_stall_that_somebody_acted_on_before_it_was_there_is_none(
+        self, store: Store
+    ) -> None:
+        # scenarios 23, 47
+        await start(store, *[new(n, owner="w1") for n in range(5)])
+        await store.post([message(n, "a", kind="cancel") for n in range(5)])
+        await store.post([message(1, "b", kind="cancel"), message(2, "b", kind="unpause")])
+        await store.post([message(3, "b"), message(3, "c", kind="pause")])
+        stalls = [row(n, 2, at=77, change=Stall("stuck", seen=1)) for n in range(4)]
+        await commit(store, *stalls[:2])
+        await commit(store, *stalls[2:], row(4, 2, change=Stall("stuck")))
+        runs = [(await store.load(key(n))).run for n in range(5)]
+        stuck, free = ("stuck", NEVER), (None, 77)
+        assert [(run.stalled, run.ready_at) for run in runs] == [stuck, free, free, stuck, stuck]
+
+    @scene
     async def test_unpause_forgets_the_crashes_that_led_to_a_stall(self, store: Store) -> None:
         await store.register(worker("w0"))
         await start(store, new(1, owner="w0"))

@@ -97,8 +97,11 @@ class MemoryRun:
             self.output_at = None if change.output_ref is None else (row.seq, change.output_ref)
             self.failure = change.failure
         elif isinstance(change, Stall):
-            self.ready_at = NEVER
-            self.stalled = change.reason
+            acted = any(m.kind in ENDS_STALL for m in self.mailbox[change.seen :])
+            self.ready_at = row.at if acted else NEVER
+            self.stalled = None if acted else change.reason
+            if acted:
+                self.crashes = 0
         elif isinstance(change, Release | Reopen):
             unread = len(self.mailbox) > row.read
             self.ready_at = min(change.ready_at, row.at) if unread else change.ready_at

@@ -124,6 +124,7 @@ def _append_all(db: Connection, rows: Sequence[JournalRow]) -> None:
         values += _let_go_values(row)
     if insert_many(db, "let_go", 14, values) != len(changing):
         raise _Refused
+    _end_stalls(db, changing)
 
 
 def _append_one(db: Connection, row: JournalRow) -> Verdict:
@@ -142,7 +143,17 @@ def _append_one(db: Connection, row: JournalRow) -> Verdict:
 
 
 def _let_go(db: Connection, row: JournalRow) -> bool:
-    return db.execute(query_for("let_go", 1), _let_go_values(row)).rowcount == 1
+    if db.execute(query_for("let_go", 1), _let_go_values(row)).rowcount != 1:
+        return False
+    _end_stalls(db, [row])
+    return True
+
+
+def _end_stalls(db: Connection, rows: Sequence[JournalRow]) -> None:
+    """A stall that somebody acted on before it was there is none."""
+    for row in rows:
+        if isinstance(row.change, Stall) and row.change.seen != NEVER:
+            db.execute(query("end_stall"), {"key": row.run, "seen": row.change.seen, "at": row.at})
 
 
 def _append_to_finished(db: Connection, row: JournalRow) -> Verdict:
