@@ -12,17 +12,20 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from itertools import count, islice
 from pathlib import Path
 from typing import Any
 
 from perdure.stores.port import CommitDone, JournalRow, NewRun
 from perdure.stores.sqlite import SqliteStore
-from perdure.stores.sqlite.driver import sqlite3
+from perdure.stores.sqlite.driver import Connection, sqlite3
 
 ROWS_A_RUN = 10
 BODY = 350
 _WRITER = "0195f2a0-0000-7000-8000-000000000000"
 _AT = 1_700_000_000_000_000
+_INSERT = "INSERT INTO journal VALUES (?, ?, ?, ?, ?, ?, ?)"
 
 
 def grouped_commit(
@@ -58,6 +61,26 @@ def single_commit(seconds: float = 1.0, synchronous: str = "full", *, body: int 
     return grouped_commit(1, seconds, synchronous, body=body, thread=False)
 
 
+@contextmanager
+def commits(synchronous: str, *, body: int = BODY) -> Iterator[Callable[[int], float]]:
+    """A function that does so many commits of one row, on the caller's thread, when it is called;
+    the seconds they took. For a ceiling in turn with single operations, at their pace."""
+    with tempfile.TemporaryDirectory() as folder:
+        db = _bare_journal(Path(folder) / "bare.db", synchronous)
+        data, [run], numbers = b"x" * body, keys(1), count(1)
+
+        def some(commits: int) -> float:
+            begin = time.perf_counter()
+            for seq in islice(numbers, commits):
+                db.execute("BEGIN IMMEDIATE")
+                db.execute(_INSERT, (run, seq, _AT, _WRITER, seq, 0, data))
+                db.execute("COMMIT")
+            return time.perf_counter() - begin
+
+        yield some
+        db.close()
+
+
 def store_commit(
     rows_per_commit: int = 64,
     seconds: float = 1.0,
@@ -76,7 +99,7 @@ def keys(count: int) -> list[bytes]:
     return sorted(born + os.urandom(10) for _ in range(count))
 
 
-def _bare(path: Path, rows: int, seconds: float, synchronous: str, body: int) -> float:
+def _bare_journal(path: Path, synchronous: str) -> Connection:
     db = sqlite3.connect(path, isolation_level=None)
     db.execute("PRAGMA journal_mode = WAL")
     db.execute(f"PRAGMA synchronous = {synchronous}")
@@ -85,12 +108,17 @@ def _bare(path: Path, rows: int, seconds: float, synchronous: str, body: int) ->
         "writer TEXT NOT NULL, commit_id INTEGER NOT NULL, read INTEGER NOT NULL, "
         "body BLOB NOT NULL, PRIMARY KEY (run, seq))"
     )
+    return db
+
+
+def _bare(path: Path, rows: int, seconds: float, synchronous: str, body: int) -> float:
+    db = _bare_journal(path, synchronous)
     data, written, begin = b"x" * body, 0, time.perf_counter()
     for runs in _generations(rows):
         for seq in range(1, ROWS_A_RUN + 1):
             batch = [(run, seq, _AT, _WRITER, seq, 0, data) for run in runs]
             db.execute("BEGIN IMMEDIATE")
-            db.executemany("INSERT INTO journal VALUES (?, ?, ?, ?, ?, ?, ?)", batch)
+            db.executemany(_INSERT, batch)
             db.execute("COMMIT")
             written += rows
         if time.perf_counter() - begin > seconds:

@@ -8,6 +8,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 import sys
 
@@ -45,5 +46,6 @@ async def main(url: str, log: str, what: str, runs: int, chain: Graph) -> None:
 
 
 if __name__ == "__main__":
+    logging.disable(logging.WARNING)  # that owners died is what W5 is about
     URL, LOG, WHAT, RUNS, NODES, SECONDS = sys.argv[1:]
     asyncio.run(main(URL, LOG, WHAT, int(RUNS), graph(int(NODES), float(SECONDS))))

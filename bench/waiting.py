@@ -43,11 +43,11 @@ def keeping(store: str | Store, graphs: list[Graph]) -> Engine:
     return Engine(store, [*graphs, nothing], park_after=NEVER)
 
 
-async def start_all(engine: Engine, graph: Graph, runs: int, at_once: int = 100) -> list[str]:
-    """Start so many runs; their ids."""
-    ids = [f"{graph.name}-{at}" for at in range(runs)]
-    for begin in range(0, runs, at_once):
-        await asyncio.gather(*(engine.start(graph, id=id) for id in ids[begin : begin + at_once]))
+async def start_all(engine: Engine, graph: Graph, runs: int, name: str = "r") -> list[str]:
+    """Start so many runs, a hundred at the same moment; their ids."""
+    ids = [f"{name}-{at}" for at in range(runs)]
+    for some in range(0, runs, 100):
+        await asyncio.gather(*(engine.start(graph, id=id) for id in ids[some : some + 100]))
     return ids
 
 

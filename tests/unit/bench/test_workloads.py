@@ -14,11 +14,13 @@ import msgspec
 import pytest
 
 from bench import __main__ as bench
-from bench import crash, imports, starts, throughput
+from bench import crash, idle, imports, long_runs, signals, starts, throughput
 from bench.figures import Budget, Figure, rated
 from bench.places import MEMORY, SQLITE, places, row_size
 from bench.report import as_json, table
 from bench.scale import TINY
+from bench.statements import kind
+from bench.waiting import waiting
 
 
 @pytest.mark.parametrize("chain", [throughput.w1(), throughput.w8()], ids=["W1", "W8"])
@@ -43,6 +45,45 @@ def test_starts_are_measured_in_memory_beside_their_ceiling() -> None:
     [figure] = asyncio.run(starts.measure([MEMORY], TINY))
     assert figure.workload == "W3"
     assert figure.value > 0
+
+
+def test_signals_are_measured_in_one_process_in_memory() -> None:
+    figures = signals.measure([MEMORY], TINY)
+    assert [figure.case for figure in figures] == ["memory, in memory", "memory, parked"]
+    assert all(figure.value > 0 for figure in figures)
+
+
+def test_bytes_of_waiting_runs_are_those_of_an_engine_that_keeps_them() -> None:
+    [figure] = asyncio.run(idle.measure([MEMORY], TINY))
+    assert figure.unit == "bytes a run"
+    assert 1_000 < figure.value < 100_000
+
+
+def test_a_long_run_is_measured_beside_short_ones_and_replayed() -> None:
+    figures = asyncio.run(long_runs.measure([MEMORY], TINY))
+    assert [figure.workload for figure in figures] == ["W10"] * 3
+    assert all(figure.ratio is not None for figure in figures[:2])
+
+
+def test_a_graph_that_waits_has_its_steps_first_and_then_its_waits() -> None:
+    types = [node.type for node in waiting(2, 3).plan.nodes.values()]
+    assert types == ["TASK"] * 2 + ["WAIT_FOR_SIGNAL"] * 3
+
+
+@pytest.mark.parametrize(
+    ("statement", "counts_as"),
+    [
+        ("BEGIN IMMEDIATE", "frame"),
+        ("COMMIT", "frame"),
+        ("PRAGMA data_version", "look"),
+        ("\nSELECT 1 FROM run", "query"),
+        ("UPDATE worker SET lease_until = 1", "query"),
+    ],
+)
+def test_statements_are_counted_by_what_they_ask_of_the_file(
+    statement: str, counts_as: str
+) -> None:
+    assert kind(statement) == counts_as
 
 
 def test_the_size_of_rows_is_that_of_the_rows_a_run_writes() -> None:
@@ -113,4 +154,4 @@ def test_an_unknown_workload_is_named_with_those_there_are(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     assert bench.main(["w99"]) == 2
-    assert "no workload w99; there are w1, w3, w5, w6, w8" in capsys.readouterr().out
+    assert "no workload w99; there are w1, w3, w4, w5, w6, w7, w8, w10" in capsys.readouterr().out
