@@ -2,7 +2,8 @@
 
 The version is a number in shared memory that every connection sees change when another one
 commits; asking costs microseconds and reads nothing of the database. It is asked often after a
-change and seldom when nothing happens.
+change and less often when nothing happens, but always so often that what another process sends
+is there within a moment: half of the longest pause, as a rule.
 """
 
 from __future__ import annotations
@@ -12,8 +13,8 @@ from collections.abc import Callable
 from typing import Final
 
 #: Between two looks, in seconds: right after a change, and at most.
-SOONEST: Final = 0.05
-LATEST: Final = 0.25
+SOONEST: Final = 0.02
+LATEST: Final = 0.08
 _SLOWER: Final = 1.5
 
 
