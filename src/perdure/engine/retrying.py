@@ -65,9 +65,9 @@ async def retry(store: Store, deps: Deps, request: RetryRequest, writer: Writer)
         row = await _decide(store, deps, request, writer, claim)
         written = await _commit(store, row)
     finally:
+        writer.in_hand.discard(claim.key)  # first: the caller may be cancelled while giving back
         if not written:
             await asyncio.shield(_give_back(store, writer.worker, claim))
-        writer.in_hand.discard(claim.key)
     if not written:
         raise StoreError(f"{request.definition.name}/{request.id} was changed meanwhile: try again")
 

@@ -9,7 +9,7 @@ import pytest
 
 from perdure.flow.step import step
 from perdure.model.policy import Retry
-from perdure.stores.port import NEVER, LoadedRun, Park, WorkerInfo
+from perdure.stores.port import NEVER, Claim, LoadedRun, Park, WorkerInfo
 from tests.virtual.engines import engine_on, graph, task, wait_for
 from tests.virtual.loop import VirtualClock, run, settle
 from tests.virtual.stores import LateStore, VirtualStore
@@ -157,5 +157,35 @@ def test_no_attempt_starts_while_its_run_is_being_let_go(refuses: bool) -> None:
             store.gate.set()
             assert await started.result() == {"flaky": "done"}
         assert len(begun) == 2
+
+    run(main())
+
+
+def test_a_retry_given_up_twice_keeps_no_run_in_hand() -> None:
+    """What is in hand is never given back by a beat."""
+
+    class SlowGivesBack(LateStore):
+        async def give_back(self, worker: str, claim: Claim, stalled: str | None) -> None:
+            await asyncio.sleep(1)
+            await super().give_back(worker, claim, stalled)
+
+    async def main() -> None:
+        store = SlowGivesBack()
+        async with engine_on(store, ONE, slow) as engine:
+            started = await engine.start(ONE, id="1")
+            await started.cancel()
+            await asyncio.sleep(5)
+            store.holding = True
+            asked = asyncio.ensure_future(started.retry(failed=True))
+            for _ in range(2):
+                await asyncio.sleep(0.01)
+                asked.cancel()
+            await asyncio.wait([asked])
+            assert engine._shell.in_hand == set()
+            store.holding = False
+            store.let_go()
+            await asyncio.sleep(5)
+            await started.retry(failed=True)
+            assert await started.result() == {"slow": "done"}
 
     run(main())
