@@ -90,10 +90,10 @@ class Lane:
             delay = self._chance.uniform(0.0, 0.35)
         else:
             delay = self._chance.uniform(0.05, 0.4)
-        if not _ends_within(delay, process):
+        if not ends_within(delay, process):
             if self._chance.random() < 0.2:
                 process.terminate()
-                _ends_within(self._chance.uniform(0.0, 0.05), process)
+                ends_within(self._chance.uniform(0.0, 0.05), process)
             process.kill()
         process.communicate()
         code = process.returncode
@@ -158,7 +158,7 @@ class Lane:
         return {f"{name}/{id}": expected(name, n) for name, id, n in self.runs}
 
 
-def _ends_within(seconds: float, process: subprocess.Popen[bytes]) -> bool:
+def ends_within(seconds: float, process: subprocess.Popen[bytes]) -> bool:
     try:
         process.wait(seconds)
     except subprocess.TimeoutExpired:

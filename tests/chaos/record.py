@@ -1,0 +1,91 @@
+"""What a SQLite file under test holds, looked at over and over while others write to it.
+
+What was there before must be there unchanged, and nothing may be recorded twice.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable
+from pathlib import Path
+
+from perdure.codec.journal import decode_row
+from tests.chaos.lane import looked_into
+
+#: A run's key, and the place in its journal.
+Row = tuple[bytes, int]
+#: (task, attempt), attempts from 0. Of a wait's end the attempt is -1.
+Outcome = tuple[str, int]
+
+_OUTCOMES = ("CompleteTask", "FailTask", "RetryTask", "ResolveWait")
+
+
+class Record:
+    """`recorded`: which outcomes were there at the last look."""
+
+    def __init__(self, db: Path) -> None:
+        self.db = db
+        self.recorded: set[Outcome] = set()
+        self.rows: dict[Row, tuple[str, int, bytes]] = {}
+        #: Declared dead while it was stopped: all that it has written, it had written then.
+        self._silenced: set[str] = set()
+
+    def silence(self, workers: Iterable[str]) -> None:
+        """From the last look on, these must write nothing more."""
+        self._silenced.update(workers)
+
+    @property
+    def silenced(self) -> int:
+        """How many workers were declared dead while they were stopped."""
+        return len(self._silenced)
+
+    def look(self) -> None:
+        """Rows seen before are a prefix of those there now; each outcome is there once."""
+        found = self._read()
+        changed = [row for row, before in self.rows.items() if found.get(row) != before]
+        assert changed == [], f"recorded rows changed or went away: {changed}"
+        new = sorted(found.keys() - self.rows.keys(), key=lambda row: row[1])
+        for run, seq in new:
+            writer, read, body = found[run, seq]
+            assert writer not in self._silenced, f"{writer} wrote {run.hex()} {seq} though dead"
+            assert seq == 1 or (run, seq - 1) in found, f"{run.hex()} has a gap before {seq}"
+            assert seq == 1 or found[run, seq - 1][1] <= read, f"{run.hex()} {seq} unread its mail"
+            for outcome in _outcomes(body):
+                assert outcome not in self.recorded, f"{outcome} was recorded twice"
+                self.recorded.add(outcome)
+        self.rows = found
+
+    def _read(self) -> dict[Row, tuple[str, int, bytes]]:
+        if not self.db.exists():
+            return {}
+        db = looked_into(self.db)
+        try:
+            if not db.execute("SELECT 1 FROM sqlite_master WHERE name = 'journal'").fetchone():
+                return {}
+            rows = db.execute("SELECT run, seq, writer, read, body FROM journal")
+            return {(run, seq): (w, read, bytes(body)) for run, seq, w, read, body in rows}
+        finally:
+            db.close()
+
+    def workers(self) -> dict[int, set[str]]:
+        """Who is registered, by process."""
+        if not self.db.exists():
+            return {}
+        found: dict[int, set[str]] = defaultdict(set)
+        db = looked_into(self.db)
+        try:
+            if db.execute("SELECT 1 FROM sqlite_master WHERE name = 'worker'").fetchone():
+                for pid, id in db.execute("SELECT pid, id FROM worker"):
+                    found[pid].add(id)
+        finally:
+            db.close()
+        return found
+
+
+def _outcomes(body: bytes) -> list[Outcome]:
+    return [
+        (action.task, getattr(action, "attempt", -1))
+        for transition in decode_row(body)
+        for action in transition.actions
+        if type(action).__name__ in _OUTCOMES
+    ]

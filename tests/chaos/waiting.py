@@ -1,0 +1,136 @@
+"""Graphs that wait, are signalled, retried and cancelled, and what each of their runs comes to.
+
+A run's graph and its fate follow from its number alone.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import time
+from collections.abc import Callable
+from typing import Any, Final
+
+import msgspec
+
+from perdure import Failure, Graph, Permanent, Retry, current_step, step
+from tests.virtual.engines import graph, node, task, wait, wait_for
+
+
+class Execution(msgspec.Struct, frozen=True):
+    """One line of the log: `worker` began `attempt` (from 0) of the task `key`."""
+
+    launch: int
+    worker: str
+    run: str
+    node: str
+    attempt: int
+    key: str
+
+
+class Log:
+    """Where executions are written down, durably, before they are made."""
+
+    def __init__(self, path: str, launch: int, worker: Callable[[], str]) -> None:
+        self._fd = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+        self._launch = launch
+        self._worker = worker
+
+    def note(self) -> None:
+        """This step is being executed."""
+        now = current_step()
+        run = f"{now.workflow}/{now.run_id}"
+        line = Execution(
+            self._launch, self._worker(), run, now.node, now.attempt - 1, now.idempotency_key
+        )
+        os.write(self._fd, msgspec.json.encode(line) + b"\n")
+        os.fsync(self._fd)
+
+
+#: The log of this process, once it works.
+LOGS: Final[list[Log]] = []
+
+
+@step
+async def echo(value: Any, seconds: float = 0.01) -> Any:
+    LOGS[0].note()
+    await asyncio.sleep(seconds)
+    return value
+
+
+@step
+def threaded(n: int) -> int:
+    LOGS[0].note()
+    time.sleep(n % 5 / 50)
+    return n + 1
+
+
+@step(retry=Retry(3, initial=0.05))
+async def flaky(n: int) -> int:
+    LOGS[0].note()
+    if current_step().attempt <= n % 3:
+        raise Failure("not yet")
+    return n
+
+
+@step
+async def gate(ok: bool) -> str:
+    LOGS[0].note()
+    if not ok:
+        raise Permanent("not before somebody says so")
+    return "open"
+
+
+STEPS: Final = (echo, threaded, flaky, gate)
+
+
+def _echo(id: str, value: Any, seconds: float = 0.01) -> dict[str, Any]:
+    return task(id, "echo", {"value": value, "seconds": seconds})
+
+
+#: Two waits for signals of one name: the first to come is for the first of them.
+HOLD: Final = graph(
+    "hold",
+    [_echo("a", "{{input.n}}"), node("f", "FORK"), wait("nap", "200ms"),
+     task("b", "threaded", {"n": "{{input.n}}"}), wait_for("one", "go"),
+     _echo("heard", "{{tasks.one.output.k}}"), task("c", "flaky", {"n": "{{input.n}}"}),
+     node("j", "JOIN"), wait_for("two", "go", "1h"), _echo("end", "{{tasks.two.output.k}}")],
+    ["a f", "f nap", "nap b", "f one", "one heard", "f c", "b j", "heard j", "c j", "j two",
+     "two end"],
+    output={"b": "{{tasks.b.output}}", "one": "{{tasks.heard.output}}",
+            "two": "{{tasks.end.output}}"},
+)  # fmt: skip
+#: Fails until it is retried with another input.
+GATED: Final = graph(
+    "gated",
+    [wait_for("one", "go"), task("gate", "gate", {"ok": "{{input.ok}}"}), wait("nap", "100ms"),
+     wait_for("two", "go"), _echo("end", "{{tasks.two.output.k}}")],
+    output={"one": "{{tasks.one.output.k}}", "two": "{{tasks.end.output}}",
+            "gate": "{{tasks.gate.output}}"},
+)  # fmt: skip
+#: Its signal never comes.
+LATE: Final = graph("late", [_echo("a", 1), wait_for("never", "never", "300ms"), _echo("b", 2)])
+#: Ends only by being cancelled.
+STUCK: Final = graph(
+    "stuck",
+    [_echo("a", 1), node("f", "FORK"), _echo("long", 2, 0.3), wait_for("never", "never"),
+     wait("year", "365d"), node("j", "JOIN")],
+    ["a f", "f long", "f never", "f year", "long j", "never j", "year j"],
+)  # fmt: skip
+GRAPHS: Final = (HOLD, GATED, LATE, STUCK)
+_ORDER: Final = (HOLD, GATED, HOLD, LATE, STUCK, HOLD, GATED)
+
+
+def graph_of(n: int) -> Graph:
+    """The graph of this run."""
+    return _ORDER[n % len(_ORDER)]
+
+
+def expected(n: int) -> tuple[str, Any]:
+    """The status in which the run ends, and its output."""
+    name = graph_of(n).name
+    if name == "hold":
+        return "completed", {"b": n + 1, "one": 1, "two": 2}
+    if name == "gated":
+        return "completed", {"one": 1, "two": 2, "gate": "open"}
+    return ("failed", None) if name == "late" else ("canceled", None)
