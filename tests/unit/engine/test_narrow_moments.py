@@ -183,9 +183,7 @@ def test_a_retry_given_up_twice_keeps_no_run_in_hand() -> None:
             await asyncio.wait([asked])
             assert engine._shell.in_hand == set()
             store.holding = False
-            store.let_go()
-            await asyncio.sleep(5)
-            await started.retry(failed=True)
+            store.let_go()  # the row is written all the same, before the run is given back
             assert await started.result() == {"slow": "done"}
 
     run(main())
