@@ -58,19 +58,20 @@ class Runners:
 
     def start(self) -> None:
         """See that somebody takes the attempts that may start."""
+        orders = self.orders
+        missing = len(orders) - (self._free if self._waiter is None else 1)
+        if missing <= 0 and self._waiter is None:
+            return  # whoever is between two attempts takes them
         shell = self._shell
-        if not self.orders or self._live.dead or shell.stopping or self.held:
+        if not orders or self._live.dead or shell.stopping or self.held:
             return
         if asyncio.get_running_loop().time() >= shell.lease_over:
             shell.held_back = True
             return
         if self._waiter is not None:
             self.wake()
-            waiting = 1
-        else:
-            waiting = self._free
-        for _ in range(len(self.orders) - waiting):
-            order = self.orders.popleft()
+        for _ in range(missing):
+            order = orders.popleft()
             task = shell.spawn(self._work(order))
             self.working[task] = order
             task.add_done_callback(self._ended)
@@ -79,12 +80,6 @@ class Runners:
         """Let a runner that waits for the row look again."""
         if self._waiter is not None and not self._waiter.done():
             self._waiter.set_result(None)
-
-    def answered(self) -> None:
-        """The row under way is answered: a runner that waited for it, and finds nothing that may
-        start, ends."""
-        if not self.orders or self.held or self._shell.stopping:
-            self.wake()
 
     def stop(self, nodes: Collection[str]) -> None:
         """Attempts of these nodes are not wanted any more: those under way are asked to stop."""
