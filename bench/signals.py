@@ -25,12 +25,12 @@ from bench.scale import Scale
 from bench.waiting import SIGNAL, all_at_rest, all_parked, keeping, parking, start_all, waiting
 from perdure import Client
 
-SIGNALS = 100
+SIGNALS = 40
 #: Before each signal and before its ceiling, in seconds.
 REST = 0.01
 #: Signals sent to another process, and the longest pause before each, in seconds: long enough
 #: that the other process has stopped looking often.
-FAR_SIGNALS, PAUSE = 25, 0.6
+FAR_SIGNALS, PAUSE = 16, 0.5
 COMMITS, OVER_MS, FAR_MS = 2, 1.0, 60.0
 _PATIENCE = 60.0
 

@@ -1,4 +1,8 @@
-"""A store whose process dies at the n-th write, before it or after it, always unanswered."""
+"""A store whose process dies at the n-th write, before it or after it, always unanswered.
+
+A write is a batch of rows or of starts, mail that is posted, a run that is parked or claimed for a
+retry.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +17,7 @@ When = Literal["before", "after"]
 
 
 class CrashingStore:
-    """Counts starts and commits together, from 1. From the crash on nothing is written."""
+    """Counts all writes together, from 1. From the crash on nothing is written or answered."""
 
     def __init__(self, inner: Any, at: int = 0, when: When = "before") -> None:
         self.inner = inner
@@ -39,6 +43,28 @@ class CrashingStore:
             self.crashed.set()
         else:
             write(rows, lambda answer: self.crashed.set())
+
+    async def post(self, *args: Any) -> Any:
+        return await self._call(self.inner.post, *args)
+
+    async def park(self, *args: Any) -> Any:
+        return await self._call(self.inner.park, *args)
+
+    async def claim_finished(self, *args: Any) -> Any:
+        return await self._call(self.inner.claim_finished, *args)
+
+    async def _call(self, write: Any, *args: Any) -> Any:
+        answer = None
+        if not self.crashed.is_set():
+            self.writes += 1
+            crashes = self.writes == self._at
+            if not (crashes and self._when == "before"):
+                answer = await write(*args)
+            if crashes:
+                self.crashed.set()
+        if self.crashed.is_set():
+            await asyncio.Event().wait()
+        return answer
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.inner, name)

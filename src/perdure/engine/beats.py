@@ -22,6 +22,7 @@ from perdure.model.errors import NotFound, StoreError
 from perdure.stores.port import LEASE, Beat, Claim
 
 if TYPE_CHECKING:
+    from perdure.engine.live_run import LiveRun
     from perdure.engine.shell import Shell
 
 _log = logging.getLogger("perdure.engine")
@@ -103,7 +104,7 @@ class Beats:
     async def beat(self) -> None:
         """One beat. Raises StoreError."""
         shell = self._shell
-        worker, held = shell.worker, frozenset(shell.live)
+        worker, held = shell.worker, dict(shell.live)
         began, before = shell.clock.monotonic(), shell.clock.now()
         answer = await shell.store.beat(worker)
         if not answer.alive:
@@ -127,12 +128,13 @@ class Beats:
         await shell.register()
         shell.claims.look()
 
-    def _reconcile(self, before: frozenset[bytes], answer: Beat) -> None:
+    def _reconcile(self, before: Mapping[bytes, LiveRun], answer: Beat) -> None:
         shell = self._shell
-        for key in before - answer.held:
-            live = shell.live.get(key)
+        for key, live in before.items():
+            if key in answer.held or shell.live.get(key) is not live:
+                continue
             # One with a row under way is told by the answer to it.
-            if live is not None and not live.dead and not live.parking and not live.under_way:
+            if not live.dead and not live.parking and not live.under_way:
                 _log.warning(
                     "%s/%s is another worker's now: dropped here",
                     live.definition.name, live.run_id,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import msgspec
 from msgspec import Raw
@@ -114,11 +114,10 @@ class Effects:
 
     def _order(self, node: str, task: str, number: int, stored: Inputs) -> None:
         live = self._live
-        assert isinstance(stored.place, Raw)
         handling = live.machine.handling(node)
         order = Order(
-            node, handling.type, task, number, stored.place, stored.secrets, handling.timeout,
-            live.definition.name, live.run_id,
+            node, handling.type, task, number, cast("Raw", stored.place), stored.secrets,
+            handling.timeout, live.definition.name, live.run_id,
         )  # fmt: skip
         live.work.orders.append(order)
 

@@ -334,7 +334,10 @@ class LiveRun:
                 self._settled()
             self.pump()
             if not self.dead:
-                self.work.answered()
+                # A runner that waited for the row, and finds nothing that may start, ends.
+                work = self.work
+                if not work.orders or work.held or self._shell.stopping:
+                    work.wake()
         elif verdict == "busy":
             self.seq -= 1
             self._decided = [*transitions, *self._decided]

@@ -59,19 +59,20 @@ class Runners:
 
     def start(self) -> None:
         """See that somebody takes the attempts that may start."""
-        shell, live = self._shell, self._live
-        if not self.orders or self.held or live.dead or live.parking or shell.stopping:
+        orders, live = self.orders, self._live
+        missing = len(orders) - (self._free if self._waiter is None else 1)
+        if missing <= 0 and self._waiter is None:
+            return  # whoever is between two attempts takes them
+        shell = self._shell
+        if not orders or self.held or live.dead or live.parking or shell.stopping:
             return
         if asyncio.get_running_loop().time() >= shell.lease_over:
             shell.held_back = True
             return
         if self._waiter is not None:
             self.wake()
-            waiting = 1
-        else:
-            waiting = self._free
-        for _ in range(len(self.orders) - waiting):
-            order = self.orders.popleft()
+        for _ in range(missing):
+            order = orders.popleft()
             task = shell.spawn(self._work(order))
             self.working[task] = order
             task.add_done_callback(self._ended)
@@ -80,12 +81,6 @@ class Runners:
         """Let a runner that waits for the row look again."""
         if self._waiter is not None and not self._waiter.done():
             self._waiter.set_result(None)
-
-    def answered(self) -> None:
-        """The row under way is answered: a runner that waited for it, and finds nothing that may
-        start, ends."""
-        if not self.orders or self.held or self._shell.stopping:
-            self.wake()
 
     def stop(self, nodes: Collection[str]) -> None:
         """Attempts of these nodes are not wanted any more: those under way are asked to stop."""

@@ -46,6 +46,7 @@ class Watchdog:
         self._loop_thread = 0
         self._asked = True
         self._turned = self._extended = 0.0
+        self._suspect = 0
         self._named = False
         self._given_up = False
 
@@ -83,12 +84,13 @@ class Watchdog:
             self._asked = True
             assert self._loop is not None
             self._loop.call_soon_threadsafe(self._answer)
-        silent = now - self._turned
+        silent, at_work = now - self._turned, self._at_work()
         if silent < BLOCKED:
             self._named = self._given_up = False
-        elif not self._named:
+        elif at_work == self._suspect and not self._named:
             self._named = True
             _log.warning("the event loop is blocked for %.1f s now, by:\n%s", silent, self._where())
+        self._suspect = at_work
         if silent < self._lease / 2:
             self._extend(now)
         elif not self._given_up:
@@ -97,6 +99,13 @@ class Watchdog:
                 "the event loop is blocked for %.0f s: this worker lets its lease run out, and "
                 "its runs go on elsewhere; blocked by:\n%s", silent, self._where(),
             )  # fmt: skip
+
+    def _at_work(self) -> int:
+        """What the loop is at: many tasks that take their turns block nobody, one that is there
+        at every look does."""
+        loop = self._loop
+        assert loop is not None
+        return id(asyncio.current_task(loop))
 
     def _answer(self) -> None:
         """On the loop: it turns."""

@@ -17,7 +17,7 @@ from tests.virtual.loop import run
 from tests.virtual.stores import VirtualStore
 
 
-class CardDeclined(Failure, kind="card-declined", permanent=True):
+class CardDeclined(Failure, kind="run.card-declined", permanent=True):
     """No more tries: the bank said no."""
 
 

@@ -20,6 +20,13 @@ from tests.virtual.stores import VirtualStore
 LEASE = 30.0
 
 
+class Loop:
+    """A loop that is asked to turn, and does when the test says so."""
+
+    def __init__(self, turns: list[Any]) -> None:
+        self.call_soon_threadsafe = turns.append
+
+
 class Rig:
     """A watchdog without its thread: the test is the thread, and says what time it is."""
 
@@ -31,8 +38,7 @@ class Rig:
         self.shell: Any = SimpleNamespace(store=store, worker="w1", lease_over=0.0)
         self.dog = Watchdog(self.shell, lease=LEASE)
         self.turns: list[Any] = []
-        loop: Any = SimpleNamespace(call_soon_threadsafe=self.turns.append)
-        self.dog._loop = loop
+        self.dog._loop = Loop(self.turns)  # type: ignore[assignment]
         self.dog._asked = False
         self.now = self.dog._turned = self.dog._extended = time.monotonic()
         self.shell.lease_over = self.now + LEASE
@@ -89,6 +95,17 @@ def test_what_blocks_the_loop_is_named_once(rig: Rig, caplog: pytest.LogCaptureF
     for _ in range(3):
         rig.look(0.5)
     assert len(caplog.records) == 2, "and again the next time"
+
+
+def test_many_tasks_that_take_their_turns_are_not_blamed(
+    rig: Rig, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen = [object() for _ in range(10)]
+    at_work = iter(seen)  # each look finds another one
+    monkeypatch.setattr("perdure.engine.watchdog.asyncio.current_task", lambda loop: next(at_work))
+    for _ in range(10):
+        rig.look(0.5)
+    assert caplog.records == []
 
 
 def test_the_lease_is_extended_while_the_loop_has_no_time_for_it(rig: Rig) -> None:
