@@ -23,6 +23,8 @@ class CrashingStore:
         self.inner = inner
         self.durable = inner.durable
         self.writes = 0
+        #: How many runs were let go, and heard of it.
+        self.parked = 0
         self.crashed = asyncio.Event()
         self._at = at
         self._when = when
@@ -48,7 +50,9 @@ class CrashingStore:
         return await self._call(self.inner.post, *args)
 
     async def park(self, *args: Any) -> Any:
-        return await self._call(self.inner.park, *args)
+        answers = await self._call(self.inner.park, *args)
+        self.parked += sum(answers)
+        return answers
 
     async def claim_finished(self, *args: Any) -> Any:
         return await self._call(self.inner.claim_finished, *args)
