@@ -11,7 +11,8 @@ import gc
 import tempfile
 import time
 import tracemalloc
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 import msgspec
@@ -27,12 +28,13 @@ from perdure import Engine, Graph
 PARKED, LIVE = 10_000, 1_000
 #: Parked runs come in so many waves, of which each has left memory before the next.
 WAVES = 10
+#: More than any batch the engine makes: so many go before those that are counted.
+ROOM = 600
 #: How long an idle worker is watched, in seconds, after it has settled.
 WATCHED, SETTLE = 6.0, 1.0
 MOST_CPU, MOST_QUERIES, MOST_BYTES = 1.0, 2.0, 6 * 1024
-#: What counts as no memory: a hundredth of a run in memory. Not nothing, since statements keep
-#: what was bound to them last, a batch's worth at most.
-NOTHING = MOST_BYTES / 100
+#: What counts as no memory: less than a pointer for each run.
+NOTHING = 8.0
 
 
 class Idle(msgspec.Struct, frozen=True):
@@ -108,13 +110,14 @@ async def idle(url: str, graph: Graph, seconds: float) -> Idle:
 
 async def live_bytes(url: str, graph: Graph, runs: int) -> float:
     """What a run in memory costs that waits for a signal, after one step."""
-    async with keeping(url, [graph]) as engine:
-        await start_all(engine, graph, 1)
-        await all_at_rest(engine)
-        before = _traced()
-        await start_all(engine, graph, runs, "more")
-        await all_at_rest(engine)
-        return _traced(before) / runs
+    with _tracing():
+        async with keeping(url, [graph]) as engine:
+            await start_all(engine, graph, 1)
+            await all_at_rest(engine)
+            before = _allocated()
+            await start_all(engine, graph, runs, "more")
+            await all_at_rest(engine)
+            return (_allocated() - before) / runs
 
 
 async def parked_bytes(url: str, graph: Graph, runs: int) -> float:
@@ -124,13 +127,14 @@ async def parked_bytes(url: str, graph: Graph, runs: int) -> float:
     among it, is there then.
     """
     wave = max(1, runs // WAVES)
-    async with parking(url, [graph]) as engine:
-        for name in ("first", "second"):
-            await _wave(engine, graph, wave, name)
-        before = _traced()
-        for at in range(WAVES):
-            await _wave(engine, graph, wave, f"{at}")
-        return _traced(before) / (wave * WAVES)
+    with _tracing():
+        async with parking(url, [graph]) as engine:
+            for name in ("first", "second"):
+                await _wave(engine, graph, max(wave, ROOM), name)
+            before = _allocated()
+            for at in range(WAVES):
+                await _wave(engine, graph, wave, f"{at}")
+            return (_allocated() - before) / (wave * WAVES)
 
 
 async def _wave(engine: Engine, graph: Graph, runs: int, name: str) -> None:
@@ -138,13 +142,16 @@ async def _wave(engine: Engine, graph: Graph, runs: int, name: str) -> None:
     await all_parked(engine)
 
 
-def _traced(before: int | None = None) -> int:
-    """Bytes allocated; the second time since the first, and no longer traced."""
+@contextmanager
+def _tracing() -> Iterator[None]:
+    """From the start: what replaces something is no growth only if that was counted too."""
+    tracemalloc.start()
+    try:
+        yield
+    finally:
+        tracemalloc.stop()
+
+
+def _allocated() -> int:
     gc.collect()
-    if before is None:
-        tracemalloc.start()
-        gc.collect()
-        return tracemalloc.get_traced_memory()[0]
-    now = tracemalloc.get_traced_memory()[0]
-    tracemalloc.stop()
-    return now - before
+    return tracemalloc.get_traced_memory()[0]
