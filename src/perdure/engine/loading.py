@@ -31,7 +31,7 @@ from perdure.kernel.protocol import Machine
 from perdure.kernel.run import Run
 from perdure.model.definition import Definition
 from perdure.model.errors import PerdureError, StoreError
-from perdure.stores.port import Claim, LoadedRun
+from perdure.stores.port import LONE_CRASHES, Claim, LoadedRun
 
 Read = Callable[[bytes, tuple[int, int]], Awaitable[bytes]]
 
@@ -143,7 +143,9 @@ async def bring_to_life(
     if run.status != "running":
         raise PerdureError(f"its journal says that the run is {run.status}, its row: running")
     if claim.crashes:
-        _log.warning(
+        # One death is what a run is made to survive; several in a row may be the run's doing.
+        _log.log(
+            logging.WARNING if claim.crashes >= LONE_CRASHES else logging.INFO,
             "%s/%s: its owners died %d time(s) in a row without getting on",
             definition.name, loaded.run.id, claim.crashes,
         )  # fmt: skip
