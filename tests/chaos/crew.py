@@ -146,10 +146,10 @@ class Crew:
         if member.lost_at is None:
             member.lost_at = self.log.stat().st_size
         chance = self._chance.random()
-        if chance < 0.12:
+        if chance < 0.2:
             self._stop(member)
             return
-        if chance < 0.24:
+        if chance < 0.32:
             process.terminate()
             ends_within(self._chance.uniform(0.0, 0.1), process)
         process.kill()
@@ -183,7 +183,7 @@ class Crew:
         member.process.send_signal(signal.SIGSTOP)
         self.stops += 1
         member.names = self.record.workers().get(member.process.pid, set())
-        member.stopped_until = time.monotonic() + LEASE + self._chance.uniform(0.5, 2.5)
+        member.stopped_until = time.monotonic() + LEASE + self._chance.uniform(0.4, 2.0)
         self._working.remove(member)
         self._stopped.append(member)
 

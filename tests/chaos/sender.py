@@ -44,7 +44,7 @@ async def signal(run: Run[Any], k: int) -> bool:
 async def tell(run: Run[Any], n: int) -> None:
     """All that the run is to be told, in order; each of it may have been said before."""
     name = run.workflow
-    await asyncio.sleep(random.choice((0, 0.1, 0.4)))
+    await asyncio.sleep(random.choice((0.4, 6, 6) if name == "stuck" else (0, 0.1, 0.4)))
     if name == "stuck":
         await run.cancel("enough")
     if name not in ("hold", "gated"):

@@ -110,10 +110,11 @@ GATED: Final = graph(
 )  # fmt: skip
 #: Its signal never comes.
 LATE: Final = graph("late", [_echo("a", 1), wait_for("never", "never", "300ms"), _echo("b", 2)])
-#: Ends only by being cancelled.
+#: Ends only by being cancelled. Its step lasts from before a stop to after it: whoever was stopped
+#: has an outcome when it goes on, and those who took the run have none yet.
 STUCK: Final = graph(
     "stuck",
-    [_echo("a", 1), node("f", "FORK"), _echo("long", 2, 0.3), wait_for("never", "never"),
+    [_echo("a", 1), node("f", "FORK"), _echo("long", 2, 3.5), wait_for("never", "never"),
      wait("year", "365d"), node("j", "JOIN")],
     ["a f", "f long", "f never", "f year", "long j", "never j", "year j"],
 )  # fmt: skip
