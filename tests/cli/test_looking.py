@@ -208,7 +208,9 @@ def test_who_only_looks_needs_no_lock_where_two_processes_may_not_write(
     worker = FileLock.take(Path("perdure.db-lock"))
     assert worker is not None
     try:
-        assert "is in use by" in run("greeting.json", *ANN, code=5).stderr
+        other = ("--input", '{"name": "Bob"}', "--id", "bob")
+        assert "is in use by" in run("greeting.json", *other, code=5).stderr
+        assert "already completed" in run("greeting.json", *ANN).stderr
         assert "greeting/ann" in perdure("list").stdout
         assert "completed" in perdure("show", "greeting/ann").stdout
         assert perdure("result", "greeting/ann", "--wait").stdout == '{"said": "HELLO, ANN"}\n'

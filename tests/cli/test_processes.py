@@ -113,6 +113,23 @@ def test_a_second_process_follows_the_first_or_says_who_has_the_file() -> None:
     assert calls() == ["greet 1", "wait 1", "shout 1"]
 
 
+def test_a_run_that_has_ended_is_looked_at_and_takes_up_no_other() -> None:
+    write("slow.json", SLOW)
+    Path("go").touch()
+    assert ended(start(*SLOW_RUN))[0] == 0
+    Path("go").unlink()
+    Path("calls.log").unlink(missing_ok=True)
+    left = start(*SLOW_RUN[:-1], "bob")
+    wait_for_call("wait 1", left)
+    left.kill()
+    ended(left)
+    before = calls()
+    code, out, err = ended(start(*SLOW_RUN))
+    assert (code, out) == (0, '{"said": "HELLO, ANN"}\n')
+    assert "slow/ann has already completed: this is its recorded outcome" in err
+    assert calls() == before
+
+
 def test_result_waits_for_a_run_of_another_process() -> None:
     write("slow.json", SLOW)
     worker = start(*SLOW_RUN)

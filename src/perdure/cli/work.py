@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import signal
 from collections.abc import Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 import msgspec
@@ -16,16 +17,19 @@ import msgspec
 from perdure.cli.exits import RUN_FAILED, Trouble
 from perdure.cli.logs import log_to
 from perdure.cli.progress import Progress, Screen
+from perdure.client.client import Client
 from perdure.client.engine import Engine
 from perdure.client.run import Run, RunInfo, info_of
+from perdure.client.urls import sqlite_file, store_of
 from perdure.engine.handlers.http_options import HttpOptions
 from perdure.engine.secrets import Secrets
 from perdure.graph.definition import Graph
-from perdure.model.errors import AlreadyStarted, Failure
+from perdure.model.errors import AlreadyStarted, Failure, NotFound, StoreError
 from perdure.model.status import TERMINAL
 
 if TYPE_CHECKING:
     from perdure.flow.step import Step
+    from perdure.stores.port import RunRow
 
 #: Seconds between looks at a run that another process works on.
 LOOK: Final = 0.5
@@ -99,6 +103,9 @@ async def work(job: Job, progress: Progress) -> Ending:
     """Start or join, work, wait. Raises what starting raises, and Trouble for a run that cannot
     go on."""
     screen = progress.screen
+    ended = await _ended_before(job, progress)
+    if ended is not None:
+        return ended
     secrets = Secrets.from_environment()
     http = HttpOptions(allow_hosts=job.hosts or None)
     engine = Engine(
@@ -112,6 +119,28 @@ async def work(job: Job, progress: Progress) -> Ending:
             why = await _wait(engine, run, progress, stopped, job.seconds)
             _part(engine, job, progress, why)
             return await _ending(run, progress, why, stop.signal)
+
+
+async def _ended_before(job: Job, progress: Progress) -> Ending | None:
+    """The recorded outcome of a run that has ended already. Only looked at: an engine would take
+    up whatever else is due, and begin steps that nobody asked for here."""
+    if not _is_there(job.store):
+        return None
+    try:
+        async with Client(store_of(job.store, read_only=True)) as client:
+            run = client.get(job.graph.name, job.id)
+            row = await run._row()
+            if row.status not in TERMINAL:
+                return None
+            await _joined(run, row, job, progress)
+            return await _ending(run, progress, "ended", 0)
+    except (NotFound, StoreError):
+        return None  # what is wrong with the store is the engine's to say
+
+
+def _is_there(store: str) -> bool:
+    file = sqlite_file(store)
+    return file is not None and Path(file).exists()
 
 
 def _part(engine: Engine, job: Job, progress: Progress, why: str) -> None:
@@ -136,7 +165,12 @@ async def _start(engine: Engine, job: Job, progress: Progress) -> Run[Any]:
         if job.parting:
             progress.screen.note(job.parting)
         return run
-    row = await run._row()
+    await _joined(run, await run._row(), job, progress)
+    return run
+
+
+async def _joined(run: Run[Any], row: RunRow, job: Job, progress: Progress) -> None:
+    """Say how the run stands that is there already, and what of this command it does not take."""
     if row.status in TERMINAL:
         progress.screen.note(f"{run} has already {_PAST[row.status]}: this is its recorded outcome")
     elif not progress.here:
@@ -148,7 +182,6 @@ async def _start(engine: Engine, job: Job, progress: Progress) -> Run[Any]:
         )
     if job.input_given and await _first_input(run) != job.input:
         progress.screen.note(f"{run} was started with another input and keeps that one")
-    return run
 
 
 _PAST: Final = {"completed": "completed", "failed": "failed", "canceled": "been canceled"}
