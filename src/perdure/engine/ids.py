@@ -42,9 +42,3 @@ class Ids:
         head = f"{millisecond:012x}"
         group, variant = secrets.randbits(12), 0x8000 | secrets.randbits(14)
         self._prefix = f"{head[:8]}-{head[8:]}-7{group:03x}-{variant:04x}-"
-
-
-def key_text(key: bytes) -> str:
-    """A run key as people read it."""
-    text = key.hex()
-    return f"{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}"

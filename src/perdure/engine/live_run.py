@@ -32,7 +32,7 @@ from perdure.kernel.run import Run
 from perdure.model.definition import Definition
 from perdure.model.errors import PerdureError, StoreError
 from perdure.model.status import TERMINAL
-from perdure.stores.port import JournalRow, Mail, Release, RunChange, Stall
+from perdure.stores.port import JournalRow, Mail, RunChange, Stall
 
 if TYPE_CHECKING:
     from perdure.engine.shell import Shell
@@ -368,10 +368,6 @@ class LiveRun:
             self.work.held = self.run.paused
 
     # ------------------------------------------------------------------ ending
-
-    def release(self, ready_at: int) -> None:
-        """Let the run go, to be claimed again at `ready_at`."""
-        self._leave(Release(ready_at))
 
     def stall(self, reason: str) -> None:
         """The run cannot go on until somebody acts. It keeps its state and says why."""

@@ -366,7 +366,8 @@ class Shell:
         self.waiters.left(live.key)
 
     def left(self, live: LiveRun, verdict: Any) -> None:
-        """A release or a stall was answered; in every case the run is not ours any more."""
+        """A stall was answered: the run is held here no more. Where it could not be written, the
+        next beat gives back what the store still has under our name."""
         self.forget(live)
         self.waiters.left(live.key)
         if verdict not in ("accepted", "mine"):
