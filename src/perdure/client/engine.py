@@ -13,10 +13,11 @@ from perdure.client.client import Client, rebuild
 from perdure.engine.handlers.http import HttpHandler, HttpOptions
 from perdure.engine.handlers.port import Handler
 from perdure.engine.handlers.task import TaskHandler
+from perdure.engine.observing import Observer
 from perdure.engine.resources import Resources
 from perdure.engine.retrying import RetryRequest
 from perdure.engine.secrets import Secrets
-from perdure.engine.shell import PARK_AFTER, POLL, Observer, Shell
+from perdure.engine.shell import PARK_AFTER, POLL, Shell
 from perdure.engine.starting import StartRequest
 from perdure.engine.waiters import Outcome
 from perdure.expr import reveal

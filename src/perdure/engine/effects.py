@@ -6,6 +6,7 @@ whoever waits, observers see what was recorded.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Collection, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, cast
@@ -36,6 +37,9 @@ if TYPE_CHECKING:
     from perdure.engine.shell import Shell
 
 
+_log = logging.getLogger("perdure.engine")
+
+
 class Inputs(msgspec.Struct, gc=False):
     """A task's stored input: where it stands, and which of its strings are secrets' templates."""
 
@@ -55,32 +59,40 @@ class Effects:
         self.inputs: dict[str, Inputs] = {}
 
     def carry_out(self, transitions: Sequence[Transition]) -> None:
-        """Everything these durable transitions order."""
-        for transition in transitions:
-            for action in transition.actions:
-                kind = type(action)
-                if kind is CreateTask:
-                    if action.status == "pending":
-                        self.inputs[action.node] = Inputs(action.input, action.secrets)
-                    elif action.wake_at is not None:
-                        self.wait(action.node, action.task, action.wake_at)
-                elif kind is DispatchTask:
-                    self.dispatch(action.node, action.task, action.attempt, action.not_before)
-                elif kind is CompleteTask:
-                    self.inputs.pop(action.node, None)
-                elif kind is RetryTask:
-                    number = action.attempt + 1
-                    self.dispatch(action.node, action.task, number, action.not_before)
-                elif kind is FinishRun:
-                    self._shell.finished(self._live, action)
-                elif kind is FailTask or kind is ResolveWait:
-                    self._over(action.node)
-                elif kind is CancelTasks:
-                    self._cancel(action.nodes)
-                elif kind is SetPaused:
-                    self._pause(action.paused)
-            if self._shell.observers:
-                self._shell.show(self._live, transition)
+        """Everything these durable transitions order. What goes wrong stalls the run."""
+        live, shell = self._live, self._shell
+        try:
+            for transition in transitions:
+                self._carry_out(transition.actions)
+                if shell.observers:
+                    shell.show(live, transition)
+        except Exception as error:
+            _log.exception("%s/%s cannot go on", live.definition.name, live.run_id)
+            live.stall(f"the engine could not carry out what was decided: {error!r}")
+
+    def _carry_out(self, actions: Sequence[Any]) -> None:
+        for action in actions:
+            kind = type(action)
+            if kind is CreateTask:
+                if action.status == "pending":
+                    self.inputs[action.node] = Inputs(action.input, action.secrets)
+                elif action.wake_at is not None:
+                    self.wait(action.node, action.task, action.wake_at)
+            elif kind is DispatchTask:
+                self.dispatch(action.node, action.task, action.attempt, action.not_before)
+            elif kind is CompleteTask:
+                self.inputs.pop(action.node, None)
+            elif kind is RetryTask:
+                number = action.attempt + 1
+                self.dispatch(action.node, action.task, number, action.not_before)
+            elif kind is FinishRun:
+                self._shell.finished(self._live, action)
+            elif kind is FailTask or kind is ResolveWait:
+                self._over(action.node)
+            elif kind is CancelTasks:
+                self._cancel(action.nodes)
+            elif kind is SetPaused:
+                self._pause(action.paused)
 
     # ------------------------------------------------------------------ attempts
 
@@ -91,11 +103,17 @@ class Effects:
             live.timers.arm(node, not_before, partial(self._due, node, task, number))
             return
         stored = self.inputs[node]
-        if isinstance(stored.place, tuple):
+        if type(stored.place) is tuple:
             live.fetching += 1
             self._shell.spawn(self._fetch_input(node, task, number, stored))
             return
-        self._order(node, task, number, stored)
+        handling = live.machine.handling(node)
+        live.work.orders.append(
+            Order(
+                node, handling.type, task, number, cast("Raw", stored.place), stored.secrets,
+                handling.timeout, live.definition.name, live.run_id,
+            )
+        )  # fmt: skip
 
     def _due(self, node: str, task: str, number: int) -> None:
         self.dispatch(node, task, number, 0)
@@ -109,17 +127,7 @@ class Effects:
         live.fetching -= 1
         # Meanwhile the run may have gone, or nobody may want the attempt any more.
         if not live.dead and self.inputs.get(node) is stored:
-            self._order(node, task, number, stored)
-            live.work.start()
-
-    def _order(self, node: str, task: str, number: int, stored: Inputs) -> None:
-        live = self._live
-        handling = live.machine.handling(node)
-        order = Order(
-            node, handling.type, task, number, cast("Raw", stored.place), stored.secrets,
-            handling.timeout, live.definition.name, live.run_id,
-        )  # fmt: skip
-        live.work.orders.append(order)
+            self._due(node, task, number)
 
     # ------------------------------------------------------------------ waits, pauses, ends
 

@@ -21,7 +21,7 @@ from msgspec import Raw
 
 from perdure.codec.journal import encode_row
 from perdure.engine.effects import Effects
-from perdure.engine.ending import ends, finish_of
+from perdure.engine.ending import finish_of
 from perdure.engine.mailbox import Mailbox, event_of
 from perdure.engine.runners import Runners
 from perdure.engine.timers import Timers
@@ -85,8 +85,9 @@ class LiveRun:
         self.settling = False
         #: Reads of this run that are under way.
         self.fetching = 0
-        #: Events, and messages that become events when it is their turn.
-        self.inbox: deque[Any] = deque()
+        #: Events, and messages that become events when it is their turn; None while there are
+        #: none, as in a run that waits.
+        self.inbox: deque[Any] | None = None
         self.under_way: list[Transition] | None = None
         #: Values recorded before this process held the run: outputs by node, signals by id.
         self.outputs: Mapping[str, Place] = {}
@@ -135,17 +136,26 @@ class LiveRun:
 
     def deliver(self, event: Any) -> None:
         """Take an event; decide, submit, and start what is durable."""
-        self.inbox.append(event)
+        if self.inbox is None:
+            self.inbox = deque((event,))
+        else:
+            self.inbox.append(event)
         self.pump()
 
     def post(self, messages: Iterable[Mail]) -> None:
         """Take messages, in whatever order they come; what is missing is fetched."""
         if self.dead:
             return
-        self.inbox.extend(self.mailbox.arrived(messages))
+        self._queue(self.mailbox.arrived(messages))
         if self.mailbox.missing:
             self.fetch_mail()
         self.pump()
+
+    def _queue(self, messages: Sequence[Mail]) -> None:
+        if messages and self.inbox is None:
+            self.inbox = deque(messages)
+        elif self.inbox is not None:
+            self.inbox.extend(messages)
 
     def pump(self) -> None:
         """Decide on everything that came, then hand the decisions to the committer."""
@@ -153,32 +163,34 @@ class LiveRun:
             return
         self._pumping = True
         try:
-            while self.inbox and self._decision is None and not self.dead:
-                first = self.inbox[0]
-                if type(first) is Mail:
-                    self._open(first)
-                else:
-                    self._decide(self.machine.apply(first), None)
+            while self.inbox is not None and self._decision is None and not self.dead:
+                self._decide(self.inbox[0])
             if self._decided and self.under_way is None and not self.dead:
-                self._submit(self._decided, None)
+                self._submit(self._decided)
         finally:
             self._pumping = False
         if not self.dead and self.work.orders:
             self.work.start()
 
-    def _open(self, mail: Mail) -> None:
-        """A message's turn. One that a run which has ended did not read stays unread."""
-        if self.run.status in TERMINAL:
-            self.inbox.popleft()
-            return
+    def _decide(self, event: Any) -> None:
+        """The turn of what is at the front of the inbox."""
         try:
-            event = event_of(mail)
-        except PerdureError as error:
-            self._refuse(error)
+            if type(event) is Mail:
+                if self.run.status in TERMINAL:
+                    self._next()  # a message that a run did not read before it ended stays unread
+                    return
+                event = event_of(event)
+            made = self.machine.decide(event)
+        except Exception as error:
+            self._undecided(error)
             return
-        self._decide(self.machine.apply(event), None)
+        if type(made) is Transition:
+            self._take(self._next(), made)
+        else:
+            self._go_on(self.machine.apply(event), None)
 
-    def _decide(self, decision: Decision, answer: Loaded | Exception | None) -> None:
+    def _go_on(self, decision: Decision, answer: Loaded | Exception | None) -> None:
+        """A decision that something has to be loaded for."""
         try:
             if answer is None:
                 asked = next(decision)
@@ -187,18 +199,31 @@ class LiveRun:
             else:
                 asked = decision.throw(answer)
         except StopIteration as stop:
-            self._take(self.inbox.popleft(), stop.value)
-        except StoreError as error:
-            self._try_again_later(error)
+            self._take(self._next(), stop.value)
         except Exception as error:
-            if isinstance(error, PerdureError) and type(self.inbox[0]) is Mail:
-                self._refuse(error)
-                return
-            _log.exception("%s/%s cannot go on", self.definition.name, self.run_id)
-            self.stall(f"the engine could not apply an event: {error}")
+            self._undecided(error)
         else:
             self._decision = decision
             self._load(asked)
+
+    def _next(self) -> Any:
+        """What is at the front of the inbox leaves it."""
+        inbox = self.inbox
+        assert inbox is not None
+        first = inbox.popleft()
+        if not inbox:
+            self.inbox = None
+        return first
+
+    def _undecided(self, error: Exception) -> None:
+        """What is at the front of the inbox could not be decided on."""
+        if isinstance(error, StoreError):
+            self._try_again_later(error)
+        elif isinstance(error, PerdureError) and self.inbox and type(self.inbox[0]) is Mail:
+            self._refuse(error)
+        else:
+            _log.error("%s/%s cannot go on", self.definition.name, self.run_id, exc_info=error)
+            self.stall(f"the engine could not apply an event: {error}")
 
     def _take(self, event: Any, transition: Transition) -> None:
         if type(event) is Mail:
@@ -220,7 +245,7 @@ class LiveRun:
     def _refuse(self, error: PerdureError) -> None:
         """The message at the front does not apply to this run."""
         _log.info("%s/%s: refused a message: %s", self.definition.name, self.run_id, error)
-        mail = self.inbox.popleft()
+        mail = self._next()
         self._decided.append(self._note(Refused(str(error))))
         self._read = mail.n
 
@@ -274,7 +299,7 @@ class LiveRun:
         decision, self._decision = self._decision, None
         if decision is None or self.dead:
             return
-        self._decide(decision, answer)
+        self._go_on(decision, answer)
         self.pump()
 
     def heard_of(self, newest: int) -> None:
@@ -301,26 +326,30 @@ class LiveRun:
         self.fetching -= 1
         if self.dead:
             return
-        self.inbox.extend(self.mailbox.arrived(messages))
+        self._queue(self.mailbox.arrived(messages))
         if messages and self.mailbox.missing:
             self.fetch_mail()
         self.pump()
 
     # ------------------------------------------------------------------ recording
 
-    def _submit(self, transitions: list[Transition], change: RunChange | None) -> None:
+    def _submit(self, transitions: list[Transition]) -> None:
+        shell, seq, read = self._shell, self.seq + 1, self._read
+        try:
+            body, payloads = encode_row(transitions)
+            change = finish_of(transitions, payloads, self.definition.retention)
+        except Exception as error:
+            _log.exception("%s/%s cannot go on", self.definition.name, self.run_id)
+            self.stall(f"what was decided cannot be written as a journal row: {error}")
+            return
+        row = JournalRow(
+            self.key, seq, transitions[-1].at, shell.worker, shell.next_commit(), body,
+            self.epoch, read, payloads, change,
+        )  # fmt: skip
         self._decided = []
         self.under_way = transitions
-        self.seq += 1
-        self._submitted = self._read
-        body, payloads = encode_row(transitions)
-        if change is None and ends(transitions):
-            change = finish_of(transitions, payloads, self.definition.retention)
-        shell = self._shell
-        row = JournalRow(
-            self.key, self.seq, transitions[-1].at, shell.worker, shell.next_commit(), body,
-            self.epoch, self._read, payloads, change,
-        )  # fmt: skip
+        self.seq = seq
+        self._submitted = read
         shell.commits.submit(row, self._answered)
 
     def _answered(self, verdict: Any) -> None:
@@ -329,15 +358,15 @@ class LiveRun:
             self._leave_after(verdict)
         elif verdict in ("accepted", "mine"):
             self._recorded = self._submitted
-            self.carry_out(transitions)
+            self.effects.carry_out(transitions)
             if self.settling and not self.dead:
                 self._settled()
-            self.pump()
+            if not self._pumping:
+                self.pump()
             if not self.dead:
-                # A runner that waited for the row, and finds nothing that may start, ends.
                 work = self.work
-                if not work.orders or work.held or self._shell.stopping:
-                    work.wake()
+                if work.waiter and (not work.orders or work.held or self._shell.stopping):
+                    work.wake()  # nothing that may start: the runner that waited ends
         elif verdict == "busy":
             self.seq -= 1
             self._decided = [*transitions, *self._decided]
@@ -352,14 +381,6 @@ class LiveRun:
             self.seq -= 1
             _log.error("%s/%s cannot be recorded: %s", self.definition.name, self.run_id, verdict)
             self.stall(f"its journal could not be written: {verdict}")
-
-    def carry_out(self, transitions: Sequence[Transition]) -> None:
-        """What these transitions, durable now, set going."""
-        try:
-            self.effects.carry_out(transitions)
-        except Exception as error:
-            _log.exception("%s/%s cannot go on", self.definition.name, self.run_id)
-            self.stall(f"the engine could not carry out what was decided: {error!r}")
 
     def _settled(self) -> None:
         """What came while nobody held the run is durable: what it left standing may start."""
@@ -409,7 +430,7 @@ class LiveRun:
         if self.dead:
             return
         self.dead = True
-        self.inbox.clear()
+        self.inbox = None
         self._decided.clear()
         self.timers.close()
         self.work.end()

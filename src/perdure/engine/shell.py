@@ -10,7 +10,7 @@ import asyncio
 import logging
 import random
 from collections.abc import Callable, Coroutine, Mapping, Sequence
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 from perdure.engine.beats import Beats
 from perdure.engine.claims import Claims
@@ -21,6 +21,7 @@ from perdure.engine.handlers.port import Handler
 from perdure.engine.ids import Ids
 from perdure.engine.lane import Lane
 from perdure.engine.live_run import LiveRun
+from perdure.engine.observing import Observer, shielded
 from perdure.engine.parking import Parking
 from perdure.engine.retention import purge_for_ever
 from perdure.engine.retrying import RetryRequest, Writer, retry
@@ -58,16 +59,6 @@ PARK_AFTER: Final = 10.0
 
 
 CLOSED_WHILE_STARTING = "the engine was closed; whether the run was started is not known"
-
-
-class Observer(Protocol):
-    """Sees what became durable, and attempts as they start. Its errors change nothing."""
-
-    def entered(self, live: LiveRun, run: Run) -> None:
-        """A run came into memory, as it stands."""
-
-    def recorded(self, live: LiveRun, transition: Transition) -> None:
-        """A transition became durable."""
 
 
 class Shell:
@@ -131,7 +122,8 @@ class Shell:
         self._info = info
         self._commit = 0
         self._unsubscribe: Callable[[], None] | None = None
-        self._tasks: set[asyncio.Task[Any]] = set()
+        #: What runs beside the runs, with what else is to be told of its end.
+        self._tasks: dict[asyncio.Task[Any], Callable[[asyncio.Task[Any]], None] | None] = {}
         self._starting: set[asyncio.Future[Started]] = set()
 
     # ------------------------------------------------------------------ life
@@ -232,15 +224,21 @@ class Shell:
         if tasks:
             await asyncio.wait(tasks, timeout=1.0)
 
-    def spawn(self, work: Coroutine[Any, Any, Any]) -> asyncio.Task[Any]:
+    def spawn(
+        self,
+        work: Coroutine[Any, Any, Any],
+        ended: Callable[[asyncio.Task[Any]], None] | None = None,
+    ) -> asyncio.Task[Any]:
         """Run as a task that is referenced strongly until it ends, its error logged."""
         task = asyncio.get_running_loop().create_task(work)
-        self._tasks.add(task)
+        self._tasks[task] = ended
         task.add_done_callback(self._ended)
         return task
 
     def _ended(self, task: asyncio.Task[Any]) -> None:
-        self._tasks.discard(task)
+        ended = self._tasks.pop(task)
+        if ended is not None:
+            ended(task)
         if not task.cancelled() and (error := task.exception()) is not None:
             _log.error("a task of the engine failed", exc_info=error)
 
@@ -281,9 +279,11 @@ class Shell:
                 future.set_result(answer)
 
         self._starting.add(future)
-        future.add_done_callback(self._starting.discard)
-        self.starts.submit(beginning.row, answered)
-        return await future
+        try:
+            self.starts.submit(beginning.row, answered)
+            return await future
+        finally:
+            self._starting.discard(future)
 
     def _born(self, request: StartRequest, beginning: Beginning) -> None:
         live = LiveRun(
@@ -291,7 +291,7 @@ class Shell:
             beginning.run, epoch=beginning.row.first.epoch, seq=1,
         )  # fmt: skip
         self.enter(live, beginning.run)
-        live.carry_out([beginning.transition])
+        live.effects.carry_out([beginning.transition])
         if not live.dead:
             live.work.start()
 
@@ -322,7 +322,7 @@ class Shell:
     def ignored(self, live: LiveRun, event: Any, reason: str) -> None:
         """A local report changed nothing, and nothing is written of it (D-38)."""
         if self.on_ignored is not None:
-            _shield(self.on_ignored, live, event, reason)
+            shielded(self.on_ignored, live, event, reason)
 
     # ------------------------------------------------------------------ runs in memory
 
@@ -336,7 +336,7 @@ class Shell:
         self._keys[live.definition.name, live.run_id] = live.key
         live.effects.deadline()
         for observer in self.observers:
-            _shield(observer.entered, live, run)
+            shielded(observer.entered, live, run)
 
     def forget(self, live: LiveRun) -> None:
         """A run leaves memory; another one in its place stays."""
@@ -351,7 +351,7 @@ class Shell:
     def show(self, live: LiveRun, transition: Transition) -> None:
         """Tell the observers what became durable."""
         for observer in self.observers:
-            _shield(observer.recorded, live, transition)
+            shielded(observer.recorded, live, transition)
 
     def finished(self, live: LiveRun, action: FinishRun) -> None:
         """A run's end is durable."""
@@ -397,10 +397,3 @@ class Shell:
 def _refuse(future: asyncio.Future[Any], error: Exception) -> None:
     if not future.done():
         future.set_exception(error)
-
-
-def _shield(call: Callable[..., None], *args: object) -> None:
-    try:
-        call(*args)
-    except Exception:
-        _log.exception("an observer failed")

@@ -26,7 +26,7 @@ class RunStarted(msgspec.Struct, frozen=True):
     deadline: int | None = None
 
 
-class NodeCompleted(msgspec.Struct, frozen=True):
+class NodeCompleted(msgspec.Struct, frozen=True, gc=False):
     """An attempt (counted from 0) ended with an output."""
 
     task: str

@@ -15,7 +15,7 @@ from perdure.model.policy import RetryPolicy
 from perdure.model.step_context import StepContext
 
 
-class Attempt(msgspec.Struct):
+class Attempt(msgspec.Struct, gc=False):
     """One execution of a task. `number` counts from 0. `input` is the stored input decoded anew
     for this attempt (it may be changed freely), with secrets filled in. `timeout` in µs as the
     node says it: None = the handler's default, 0 = no limit."""
