@@ -48,64 +48,59 @@ class Inputs(msgspec.Struct, gc=False):
 
 
 class Effects:
-    """Carries out one run's transitions, in order."""
+    """Carries out the transitions of an engine's runs, each run's in order. `LiveRun.inputs` are
+    the inputs of its tasks that may still be attempted."""
 
-    __slots__ = ("_live", "_shell", "inputs")
-
-    def __init__(self, live: LiveRun, shell: Shell) -> None:
-        self._live = live
+    def __init__(self, shell: Shell) -> None:
         self._shell = shell
-        #: Inputs of tasks that may still be attempted.
-        self.inputs: dict[str, Inputs] = {}
 
-    def carry_out(self, transitions: Sequence[Transition]) -> None:
+    def carry_out(self, live: LiveRun, transitions: Sequence[Transition]) -> None:
         """Everything these durable transitions order. What goes wrong stalls the run."""
-        live, shell = self._live, self._shell
+        shell = self._shell
         try:
             for transition in transitions:
-                self._carry_out(transition.actions)
+                self._carry_out(live, transition.actions)
                 if shell.observers:
                     shell.show(live, transition)
         except Exception as error:
             _log.exception("%s/%s cannot go on", live.definition.name, live.run_id)
             live.stall(f"the engine could not carry out what was decided: {error!r}")
 
-    def _carry_out(self, actions: Sequence[Any]) -> None:
+    def _carry_out(self, live: LiveRun, actions: Sequence[Any]) -> None:
         for action in actions:
             kind = type(action)
             if kind is CreateTask:
                 if action.status == "pending":
-                    self.inputs[action.node] = Inputs(action.input, action.secrets)
+                    live.inputs[action.node] = Inputs(action.input, action.secrets)
                 elif action.wake_at is not None:
-                    self.wait(action.node, action.task, action.wake_at)
+                    self.wait(live, action.node, action.task, action.wake_at)
             elif kind is DispatchTask:
-                self.dispatch(action.node, action.task, action.attempt, action.not_before)
+                self.dispatch(live, action.node, action.task, action.attempt, action.not_before)
             elif kind is CompleteTask:
-                self.inputs.pop(action.node, None)
+                live.inputs.pop(action.node, None)
             elif kind is RetryTask:
                 number = action.attempt + 1
-                self.dispatch(action.node, action.task, number, action.not_before)
+                self.dispatch(live, action.node, action.task, number, action.not_before)
             elif kind is FinishRun:
-                self._shell.finished(self._live, action)
+                self._shell.finished(live, action)
             elif kind is FailTask or kind is ResolveWait:
-                self._over(action.node)
+                _over(live, action.node)
             elif kind is CancelTasks:
-                self._cancel(action.nodes)
+                _cancel(live, action.nodes)
             elif kind is SetPaused:
-                self._pause(action.paused)
+                _pause(live, action.paused)
 
     # ------------------------------------------------------------------ attempts
 
-    def dispatch(self, node: str, task: str, number: int, not_before: int) -> None:
+    def dispatch(self, live: LiveRun, node: str, task: str, number: int, not_before: int) -> None:
         """Start an attempt, or see that it starts at its time."""
-        live = self._live
         if not_before and not_before > self._shell.clock.now():
-            live.timers.arm(node, not_before, partial(self._due, node, task, number))
+            live.timers.arm(node, not_before, partial(self._due, live, node, task, number))
             return
-        stored = self.inputs[node]
+        stored = live.inputs[node]
         if type(stored.place) is tuple:
             live.fetching += 1
-            self._shell.spawn(self._fetch_input(node, task, number, stored))
+            self._shell.spawn(self._fetch_input(live, node, task, number, stored))
             return
         handling = live.machine.handling(node)
         live.work.orders.append(
@@ -115,58 +110,59 @@ class Effects:
             )
         )  # fmt: skip
 
-    def _due(self, node: str, task: str, number: int) -> None:
-        self.dispatch(node, task, number, 0)
-        self._live.work.start()
+    def _due(self, live: LiveRun, node: str, task: str, number: int) -> None:
+        self.dispatch(live, node, task, number, 0)
+        live.work.start()
 
-    async def _fetch_input(self, node: str, task: str, number: int, stored: Inputs) -> None:
-        live = self._live
+    async def _fetch_input(
+        self, live: LiveRun, node: str, task: str, number: int, stored: Inputs
+    ) -> None:
         assert isinstance(stored.place, tuple)
         data = await self._shell.read(live.key, stored.place)
         stored.place = Raw(data)
         live.fetching -= 1
         # Meanwhile the run may have gone, or nobody may want the attempt any more.
-        if not live.dead and self.inputs.get(node) is stored:
-            self._due(node, task, number)
+        if not live.dead and live.inputs.get(node) is stored:
+            self._due(live, node, task, number)
 
-    # ------------------------------------------------------------------ waits, pauses, ends
+    # ------------------------------------------------------------------ waits, ends
 
-    def wait(self, node: str, task: str, due: int) -> None:
+    def wait(self, live: LiveRun, node: str, task: str, due: int) -> None:
         """See that a waiting node is told when its time has come."""
-        live = self._live
         live.timers.arm(node, due, lambda: live.deliver(TimerFired(task, node, due)))
 
-    def deadline(self) -> None:
+    def deadline(self, live: LiveRun) -> None:
         """See that the run is told when its deadline has come, if it has one."""
-        live = self._live
         if live.run.deadline is not None:
             call = partial(live.deliver, DeadlineReached())
             live.timers.arm(DEADLINE, live.run.deadline, call)
 
-    def arm_again(self, event: Any) -> None:
+    def arm_again(self, live: LiveRun, event: Any) -> None:
         """A timer's event changed nothing. Where it is awaited still, it came early: the clock
         was set back between the timer and its turn."""
-        run = self._live.run
+        run = live.run
         if type(event) is TimerFired:
             state = run.nodes.get(event.node)
             if state is not None and (state.task, state.wake_at) == (event.task, event.due):
-                self.wait(event.node, event.task, event.due)
+                self.wait(live, event.node, event.task, event.due)
         elif type(event) is DeadlineReached and run.status == "running":
-            self.deadline()
+            self.deadline(live)
 
-    def _over(self, node: str) -> None:
-        """The node ended otherwise than by an output: neither timer nor input is of use."""
-        self.inputs.pop(node, None)
-        self._live.timers.disarm(node)
 
-    def _cancel(self, nodes: Collection[str]) -> None:
-        """These nodes' tasks are given up: attempts under way are asked to stop."""
-        for node in nodes:
-            self._over(node)
-        self._live.work.stop(nodes)
+def _over(live: LiveRun, node: str) -> None:
+    """The node ended otherwise than by an output: neither timer nor input is of use."""
+    live.inputs.pop(node, None)
+    live.timers.disarm(node)
 
-    def _pause(self, paused: bool) -> None:
-        live = self._live
-        live.work.held = paused or live.settling
-        if not paused:
-            live.work.start()
+
+def _cancel(live: LiveRun, nodes: Collection[str]) -> None:
+    """These nodes' tasks are given up: attempts under way are asked to stop."""
+    for node in nodes:
+        _over(live, node)
+    live.work.stop(nodes)
+
+
+def _pause(live: LiveRun, paused: bool) -> None:
+    live.work.held = paused or live.settling
+    if not paused:
+        live.work.start()

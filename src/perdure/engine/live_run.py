@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Final
 from msgspec import Raw
 
 from perdure.codec.journal import encode_row
-from perdure.engine.effects import Effects
+from perdure.engine.effects import Inputs
 from perdure.engine.ending import finish_of
 from perdure.engine.mailbox import Mailbox, event_of
 from perdure.engine.runners import Runners
@@ -42,6 +42,8 @@ _log = logging.getLogger("perdure.engine")
 #: Where a recorded value stands: in memory, or in the payload (seq, n).
 Place = Raw | tuple[int, int]
 
+_NOTHING: Final[Mapping[str, Place]] = {}
+
 #: Seconds until an event is decided on again that the store kept from being decided.
 TRY_AGAIN: Final = 1.0
 
@@ -51,10 +53,10 @@ class LiveRun:
     its machine decides on."""
 
     __slots__ = (
-        "_decided", "_decision", "_leaving", "_pumping", "_read", "_recorded", "_shell",
-        "_submitted", "dead", "definition", "effects", "epoch", "fetching", "inbox", "key",
-        "machine", "mailbox", "outputs", "parking", "run", "run_id", "seq", "settling", "signals",
-        "timers", "under_way", "work",
+        "_decided", "_decision", "_leaving", "_mailbox", "_pumping", "_read", "_recorded",
+        "_shell", "_submitted", "_timers", "dead", "definition", "epoch", "fetching", "inbox",
+        "inputs", "key", "machine", "outputs", "parking", "run", "run_id", "seq", "settling",
+        "signals", "under_way", "work",
     )  # fmt: skip
 
     def __init__(
@@ -90,13 +92,15 @@ class LiveRun:
         self.inbox: deque[Any] | None = None
         self.under_way: list[Transition] | None = None
         #: Values recorded before this process held the run: outputs by node, signals by id.
-        self.outputs: Mapping[str, Place] = {}
-        self.signals: Mapping[str, Place] = {}
-        self.mailbox = Mailbox(read)
-        self.timers = Timers(shell.clock)
+        self.outputs: Mapping[str, Place] = _NOTHING
+        self.signals: Mapping[str, Place] = _NOTHING
+        #: Inputs of tasks that may still be attempted.
+        self.inputs: dict[str, Inputs] = {}
         self.work = Runners(self, shell)
-        self.effects = Effects(self, shell)
         self._shell = shell
+        #: Made when first needed: most runs get no mail, and many arm no timer.
+        self._mailbox: Mailbox | None = None
+        self._timers: Timers | None = None
         self._decided: list[Transition] = []
         #: A decision that waits for values to be loaded.
         self._decision: Decision | None = None
@@ -110,6 +114,25 @@ class LiveRun:
     def read(self) -> int:
         """How many messages durable rows have applied."""
         return self._recorded
+
+    @property
+    def mailbox(self) -> Mailbox:
+        """The run's view of its mail."""
+        if self._mailbox is None:
+            self._mailbox = Mailbox(self._read)
+        return self._mailbox
+
+    @property
+    def lacks_mail(self) -> bool:
+        """Whether messages are known of that are not here."""
+        return self._mailbox is not None and self._mailbox.missing
+
+    @property
+    def timers(self) -> Timers:
+        """The run's timers."""
+        if self._timers is None:
+            self._timers = Timers(self._shell.clock)
+        return self._timers
 
     @property
     def runners(self) -> Sequence[asyncio.Task[None]]:
@@ -127,8 +150,8 @@ class LiveRun:
             and not self._decided
             and not self.fetching
             and not self.settling
-            and not self.mailbox.missing
-            and not self.timers.momentary
+            and not self.lacks_mail
+            and not (self._timers is not None and self._timers.momentary)
             and self.work.at_rest
         )
 
@@ -235,7 +258,7 @@ class LiveRun:
             self._decided.append(transition)
         else:
             self.not_heard(event, transition.ignored)
-            self.effects.arm_again(event)
+            self._shell.effects.arm_again(self, event)
 
     def not_heard(self, event: Any, reason: str) -> None:
         """A local report counts for nothing: log and feed only (D-38)."""
@@ -358,7 +381,7 @@ class LiveRun:
             self._leave_after(verdict)
         elif verdict in ("accepted", "mine"):
             self._recorded = self._submitted
-            self.effects.carry_out(transitions)
+            self._shell.effects.carry_out(self, transitions)
             if self.settling and not self.dead:
                 self._settled()
             if not self._pumping:
@@ -432,11 +455,12 @@ class LiveRun:
         self.dead = True
         self.inbox = None
         self._decided.clear()
-        self.timers.close()
+        if self._timers is not None:
+            self._timers.close()
         self.work.end()
         # They refer to one another: until the garbage collector came by, nothing of the run would
         # be freed.
-        del self.effects, self.work
+        del self.work
 
 
 def _held(

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 import msgspec
 
 from perdure.codec.journal import decode_row
-from perdure.engine.effects import Inputs
+from perdure.engine.effects import Effects, Inputs
 from perdure.engine.live_run import LiveRun, Place
 from perdure.kernel.actions import (
     BufferSignal,
@@ -164,20 +164,20 @@ async def bring_to_life(
     live.settling = bool(loaded.mail)
     live.work.held = live.settling or run.paused
     shell.enter(live, run)
-    _go_on(live, recorded, loaded.run.not_before)
+    _go_on(shell.effects, live, recorded, loaded.run.not_before)
     live.post(loaded.mail)
     if not live.dead:
         live.work.start()
     return live
 
 
-def _go_on(live: LiveRun, recorded: Recorded, not_before: int) -> None:
+def _go_on(effects: Effects, live: LiveRun, recorded: Recorded, not_before: int) -> None:
     """Dispatch what is pending, arm what waits. A delayed start waits for its time, although
     somebody may have sent it something before."""
     for node, state in recorded.run.nodes.items():
         if state.status == "pending":
-            live.effects.inputs[node] = recorded.inputs[node]
+            live.inputs[node] = recorded.inputs[node]
             due = max(recorded.due.get(node, 0), not_before)
-            live.effects.dispatch(node, state.task, state.attempt, due)
+            effects.dispatch(live, node, state.task, state.attempt, due)
         elif state.wake_at is not None:
-            live.effects.wait(node, state.task, state.wake_at)
+            effects.wait(live, node, state.task, state.wake_at)

@@ -16,6 +16,7 @@ from perdure.engine.beats import Beats
 from perdure.engine.claims import Claims
 from perdure.engine.clock import Clock
 from perdure.engine.dispatcher import Dispatcher
+from perdure.engine.effects import Effects
 from perdure.engine.feed import Feed
 from perdure.engine.handlers.port import Handler
 from perdure.engine.ids import Ids
@@ -113,6 +114,7 @@ class Shell:
         )
         self.starts: Lane[NewRun, Started] = Lane(store.start, alone=lambda: at_once)
         self.waiters = Waiters(store, self.live.__contains__)
+        self.effects = Effects(self)
         self.claims = Claims(self, definitions, rebuild, poll)
         self.beats = Beats(self, poll)
         self.parking = Parking(self, park_after)
@@ -291,7 +293,7 @@ class Shell:
             beginning.run, epoch=beginning.row.first.epoch, seq=1,
         )  # fmt: skip
         self.enter(live, beginning.run)
-        live.effects.carry_out([beginning.transition])
+        self.effects.carry_out(live, (beginning.transition,))
         if not live.dead:
             live.work.start()
 
@@ -334,7 +336,7 @@ class Shell:
             before.die()
         self.live[live.key] = live
         self._keys[live.definition.name, live.run_id] = live.key
-        live.effects.deadline()
+        self.effects.deadline(live)
         for observer in self.observers:
             shielded(observer.entered, live, run)
 

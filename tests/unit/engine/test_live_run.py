@@ -296,10 +296,10 @@ def test_effects_that_cannot_be_carried_out_stall_the_run_with_the_reason(
     chain = graph("chain", [task("a", "work"), task("b", "work")])
     real = Effects.dispatch
 
-    def faulty(self: Any, node: str, *rest: Any) -> None:
+    def faulty(self: Any, live: Any, node: str, *rest: Any) -> None:
         if (node == "b") is second:
             raise ZeroDivisionError("a bug of ours")
-        real(self, node, *rest)
+        real(self, live, node, *rest)
 
     async def main() -> None:
         store = LateStore()
