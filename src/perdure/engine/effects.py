@@ -7,9 +7,9 @@ whoever waits, observers see what was recorded.
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 from msgspec import Raw
@@ -31,8 +31,6 @@ from perdure.kernel.actions import (
 from perdure.kernel.events import DeadlineReached, TimerFired
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from perdure.engine.live_run import LiveRun
     from perdure.engine.shell import Shell
 
@@ -52,61 +50,53 @@ class Effects:
     the inputs of its tasks that may still be attempted."""
 
     def __init__(self, shell: Shell) -> None:
-        self._shell = shell
+        self.shell = shell
 
     def carry_out(self, live: LiveRun, transitions: Sequence[Transition]) -> None:
         """Everything these durable transitions order. What goes wrong stalls the run."""
-        shell = self._shell
+        shell, inputs = self.shell, live.inputs
+        action: Any
         try:
             for transition in transitions:
-                self._carry_out(live, transition.actions)
+                for action in transition.actions:
+                    kind = type(action)
+                    if kind is CompleteTask:
+                        inputs.pop(action.node, None)
+                    elif kind is CreateTask:
+                        if action.status == "pending":
+                            inputs[action.node] = Inputs(action.input, action.secrets)
+                        elif action.wake_at is not None:
+                            self.wait(live, action.node, action.task, action.wake_at)
+                    elif kind is DispatchTask:
+                        self.dispatch(
+                            live, action.node, action.task, action.attempt, action.not_before
+                        )
+                    elif (effect := _EFFECTS.get(kind)) is not None:
+                        effect(self, live, action)
                 if shell.observers:
                     shell.show(live, transition)
         except Exception as error:
             _log.exception("%s/%s cannot go on", live.definition.name, live.run_id)
             live.stall(f"the engine could not carry out what was decided: {error!r}")
 
-    def _carry_out(self, live: LiveRun, actions: Sequence[Any]) -> None:
-        for action in actions:
-            kind = type(action)
-            if kind is CreateTask:
-                if action.status == "pending":
-                    live.inputs[action.node] = Inputs(action.input, action.secrets)
-                elif action.wake_at is not None:
-                    self.wait(live, action.node, action.task, action.wake_at)
-            elif kind is DispatchTask:
-                self.dispatch(live, action.node, action.task, action.attempt, action.not_before)
-            elif kind is CompleteTask:
-                live.inputs.pop(action.node, None)
-            elif kind is RetryTask:
-                number = action.attempt + 1
-                self.dispatch(live, action.node, action.task, number, action.not_before)
-            elif kind is FinishRun:
-                self._shell.finished(live, action)
-            elif kind is FailTask or kind is ResolveWait:
-                _over(live, action.node)
-            elif kind is CancelTasks:
-                _cancel(live, action.nodes)
-            elif kind is SetPaused:
-                _pause(live, action.paused)
-
     # ------------------------------------------------------------------ attempts
 
     def dispatch(self, live: LiveRun, node: str, task: str, number: int, not_before: int) -> None:
         """Start an attempt, or see that it starts at its time."""
-        if not_before and not_before > self._shell.clock.now():
+        if not_before and not_before > self.shell.clock.now():
             live.timers.arm(node, not_before, partial(self._due, live, node, task, number))
             return
         stored = live.inputs[node]
-        if type(stored.place) is tuple:
+        place = stored.place
+        if isinstance(place, tuple):
             live.fetching += 1
-            self._shell.spawn(self._fetch_input(live, node, task, number, stored))
+            self.shell.spawn(self._fetch_input(live, node, task, number, stored))
             return
         handling = live.machine.handling(node)
         live.work.orders.append(
             Order(
-                node, handling.type, task, number, cast("Raw", stored.place), stored.secrets,
-                handling.timeout, live.definition.name, live.run_id,
+                node, handling.type, task, number, place, stored.secrets,
+                handling.timeout, live.workflow, live.run_id,
             )
         )  # fmt: skip
 
@@ -118,7 +108,7 @@ class Effects:
         self, live: LiveRun, node: str, task: str, number: int, stored: Inputs
     ) -> None:
         assert isinstance(stored.place, tuple)
-        data = await self._shell.read(live.key, stored.place)
+        data = await self.shell.read(live.key, stored.place)
         stored.place = Raw(data)
         live.fetching -= 1
         # Meanwhile the run may have gone, or nobody may want the attempt any more.
@@ -149,20 +139,43 @@ class Effects:
             self.deadline(live)
 
 
-def _over(live: LiveRun, node: str) -> None:
+def _over(effects: Effects, live: LiveRun, action: FailTask | ResolveWait) -> None:
+    _forget(live, action.node)
+
+
+def _forget(live: LiveRun, node: str) -> None:
     """The node ended otherwise than by an output: neither timer nor input is of use."""
     live.inputs.pop(node, None)
     live.timers.disarm(node)
 
 
-def _cancel(live: LiveRun, nodes: Collection[str]) -> None:
+def _retried(effects: Effects, live: LiveRun, action: RetryTask) -> None:
+    effects.dispatch(live, action.node, action.task, action.attempt + 1, action.not_before)
+
+
+def _cancelled(effects: Effects, live: LiveRun, action: CancelTasks) -> None:
     """These nodes' tasks are given up: attempts under way are asked to stop."""
-    for node in nodes:
-        _over(live, node)
-    live.work.stop(nodes)
+    for node in action.nodes:
+        _forget(live, node)
+    live.work.stop(action.nodes)
 
 
-def _pause(live: LiveRun, paused: bool) -> None:
-    live.work.held = paused or live.settling
-    if not paused:
+def _paused(effects: Effects, live: LiveRun, action: SetPaused) -> None:
+    live.work.held = action.paused or live.settling
+    if not action.paused:
         live.work.start()
+
+
+def _finished(effects: Effects, live: LiveRun, action: FinishRun) -> None:
+    effects.shell.finished(live, action)
+
+
+#: What the rarer actions set going.
+_EFFECTS: Final[Mapping[type, Callable[[Effects, LiveRun, Any], None]]] = {
+    RetryTask: _retried,
+    FinishRun: _finished,
+    FailTask: _over,
+    ResolveWait: _over,
+    CancelTasks: _cancelled,
+    SetPaused: _paused,
+}

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import msgspec
 
 from perdure.kernel.actions import FinishRun, Transition
+from perdure.model.definition import Definition
 from perdure.stores.port import Finish
 
 
 def finish_of(
-    transitions: Sequence[Transition], payloads: Sequence[bytes], retention: int
+    transitions: Sequence[Transition], payloads: Sequence[bytes], definition: Definition[Any, Any]
 ) -> Finish | None:
     """The Finish of these transitions, or None while the run goes on. A large output is named by
     its place among the row's payloads."""
@@ -19,7 +21,7 @@ def finish_of(
     action = last.actions[-1] if last.actions else None
     if type(action) is not FinishRun:
         return None
-    purge_at = last.at + retention
+    purge_at = last.at + definition.retention
     failure = None if action.failure is None else msgspec.json.encode(action.failure)
     output = None if action.output is None else bytes(action.output)
     if output is not None and output in payloads:

@@ -37,8 +37,9 @@ class Ids:
 
     def _renew(self, millisecond: int) -> None:
         self._millisecond = millisecond
+        chance = secrets.randbits(47 + 12 + 14)
         # The top bit of the counter starts at 0: at least 2^47 ids fit in one millisecond.
-        self._count = secrets.randbits(47)
+        self._count = chance & (1 << 47) - 1
         head = f"{millisecond:012x}"
-        group, variant = secrets.randbits(12), 0x8000 | secrets.randbits(14)
+        group, variant = chance >> 47 & 0xFFF, 0x8000 | chance >> 59
         self._prefix = f"{head[:8]}-{head[8:]}-7{group:03x}-{variant:04x}-"

@@ -28,13 +28,20 @@ Send = Callable[[Sequence[Row], Callable[[Sequence[Answer] | Exception], None]],
 
 
 class Lane(Generic[Row, Answer]):
-    """One batch under way at a time. `alone` says when a row has nothing to gain from waiting for
-    company: the store answers before `send` returns, or nobody else is there to write."""
+    """One batch under way at a time. A row that has nothing to gain from waiting for company is
+    written at once: where the store answers before `send` returns (`at_once`), or nobody else is
+    there to write (`alone`)."""
 
     def __init__(
-        self, send: Send[Row, Answer], *, alone: Callable[[], bool], most: int = 256
+        self,
+        send: Send[Row, Answer],
+        *,
+        at_once: bool = False,
+        alone: Callable[[], bool] = lambda: False,
+        most: int = 256,
     ) -> None:
         self._send = send
+        self._at_once = at_once
         self._alone = alone
         self._most = most
         self._waiting: list[tuple[Row, Then]] = []
@@ -49,8 +56,8 @@ class Lane(Generic[Row, Answer]):
         """Queue a row. `then` is called with the store's answer, or with the exception when this
         row can never be written."""
         free = self._under_way is None and not self._scheduled
-        if free and not self._waiting and not self._batches and self._alone():
-            self._write_one(row, then)
+        if free and not self._waiting and not self._batches and (self._at_once or self._alone()):
+            self._write([(row, then)])
             return
         self._waiting.append((row, then))
         if free:
@@ -85,15 +92,6 @@ class Lane(Generic[Row, Answer]):
         # Stores may answer before `send` returns, and the last answer finds a flush scheduled.
         if self._under_way is None:
             self._wake_idle()
-
-    def _write_one(self, row: Row, then: Then) -> None:
-        """As `_write`, at once."""
-        self._under_way = batch = [(row, then)]
-        answered = partial(self._answered, batch)
-        try:
-            self._send((row,), answered)
-        except Exception as error:
-            answered(error)
 
     def _write(self, batch: list[tuple[Row, Then]]) -> None:
         self._under_way = batch

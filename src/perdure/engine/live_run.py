@@ -56,7 +56,7 @@ class LiveRun:
         "_decided", "_decision", "_leaving", "_mailbox", "_pumping", "_read", "_recorded",
         "_shell", "_submitted", "_timers", "dead", "definition", "epoch", "fetching", "inbox",
         "inputs", "key", "machine", "outputs", "parking", "run", "run_id", "seq", "settling",
-        "signals", "under_way", "work",
+        "signals", "under_way", "work", "workflow",
     )  # fmt: skip
 
     def __init__(
@@ -74,6 +74,7 @@ class LiveRun:
     ) -> None:
         self.key = key
         self.run_id = run_id
+        self.workflow = definition.name
         self.definition = definition
         self.machine = machine
         self.run = run
@@ -192,7 +193,7 @@ class LiveRun:
                 self._submit(self._decided)
         finally:
             self._pumping = False
-        if not self.dead and self.work.orders:
+        if not self.dead and len(self.work.orders) > self.work.free:
             self.work.start()
 
     def _decide(self, event: Any) -> None:
@@ -207,10 +208,10 @@ class LiveRun:
         except Exception as error:
             self._undecided(error)
             return
-        if type(made) is Transition:
-            self._take(self._next(), made)
-        else:
+        if isinstance(made, Load):
             self._go_on(self.machine.apply(event), None)
+        else:
+            self._take(self._next(), made)
 
     def _go_on(self, decision: Decision, answer: Loaded | Exception | None) -> None:
         """A decision that something has to be loaded for."""
@@ -360,7 +361,7 @@ class LiveRun:
         shell, seq, read = self._shell, self.seq + 1, self._read
         try:
             body, payloads = encode_row(transitions)
-            change = finish_of(transitions, payloads, self.definition.retention)
+            change = finish_of(transitions, payloads, self.definition)
         except Exception as error:
             _log.exception("%s/%s cannot go on", self.definition.name, self.run_id)
             self.stall(f"what was decided cannot be written as a journal row: {error}")

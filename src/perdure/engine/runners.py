@@ -36,7 +36,7 @@ CANCELLED_PAUSE: Final = 1.0
 class Runners:
     """`orders`: attempts that may start now. `held`: the run is paused."""
 
-    __slots__ = ("_free", "_idle", "_live", "_shell", "held", "orders", "waiter", "working")
+    __slots__ = ("_idle", "_live", "_shell", "free", "held", "orders", "waiter", "working")
 
     def __init__(self, live: LiveRun, shell: Shell) -> None:
         #: A list: it is nearly always empty, and a run has no more attempts than nodes.
@@ -47,7 +47,7 @@ class Runners:
         self._live = live
         self._shell = shell
         #: 1 while a runner is between two attempts: it takes the next order itself.
-        self._free = 0
+        self.free = 0
         #: Of the runner that waits for the row under way: what wakes it, and its task.
         self.waiter: asyncio.Future[None] | None = None
         self._idle: asyncio.Task[Any] | None = None
@@ -60,7 +60,7 @@ class Runners:
     def start(self) -> None:
         """See that somebody takes the attempts that may start."""
         orders, live = self.orders, self._live
-        missing = len(orders) - (self._free if self.waiter is None else 1)
+        missing = len(orders) - (self.free if self.waiter is None else 1)
         if missing <= 0 and self.waiter is None:
             return  # whoever is between two attempts takes them
         shell = self._shell
@@ -130,9 +130,9 @@ class Runners:
             if report is None or task.cancelling():
                 self._cancelled(order, report)
                 return
-            self._free = 1
+            self.free = 1
             live.deliver(report)
-            self._free = 0
+            self.free = 0
             order = orders.pop(0) if orders else None
             if order is None and self._waits_for_row():
                 order = await self._next_order(task)

@@ -10,6 +10,7 @@ import asyncio
 import logging
 import random
 from collections.abc import Callable, Coroutine, Mapping, Sequence
+from itertools import count
 from typing import Any, Final
 
 from perdure.engine.beats import Beats
@@ -110,9 +111,9 @@ class Shell:
         self.deps = Deps(clock.now, self.ids.text, random.random, codec, self._policy)
         at_once = not store.durable
         self.commits: Lane[JournalRow, Verdict] = Lane(
-            store.commit, alone=lambda: at_once or len(self.live) == 1
+            store.commit, at_once=at_once, alone=lambda: len(self.live) == 1
         )
-        self.starts: Lane[NewRun, Started] = Lane(store.start, alone=lambda: at_once)
+        self.starts: Lane[NewRun, Started] = Lane(store.start, at_once=at_once)
         self.waiters = Waiters(store, self.live.__contains__)
         self.effects = Effects(self)
         self.claims = Claims(self, definitions, rebuild, poll)
@@ -122,7 +123,8 @@ class Shell:
         self.feed = Feed(self)
         self._handlers = handlers
         self._info = info
-        self._commit = 0
+        #: The next number of this worker's tries: (worker, number) tells them apart for ever.
+        self.next_commit: Callable[[], int] = count(1).__next__
         self._unsubscribe: Callable[[], None] | None = None
         #: What runs beside the runs, with what else is to be told of its end.
         self._tasks: dict[asyncio.Task[Any], Callable[[asyncio.Task[Any]], None] | None] = {}
@@ -374,11 +376,6 @@ class Shell:
         self.waiters.left(live.key)
         if verdict not in ("accepted", "mine"):
             _log.warning("%s/%s was let go: %s", live.definition.name, live.run_id, verdict)
-
-    def next_commit(self) -> int:
-        """The next number of this worker's tries: (worker, number) tells them apart for ever."""
-        self._commit += 1
-        return self._commit
 
     async def read(self, key: bytes, place: tuple[int, int]) -> bytes:
         """A large value, tried again until the store gives it."""

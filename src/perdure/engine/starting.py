@@ -73,7 +73,7 @@ def begin(
     body, payloads = encode_row([transition])
     first = JournalRow(
         key, 1, transition.at, worker, commit, body, 0, 0, payloads,
-        finish_of([transition], payloads, definition.retention),
+        finish_of([transition], payloads, definition),
     )  # fmt: skip
     row = NewRun(
         key, definition.name, request.id, definition.version, definition.hash, transition.at,

@@ -48,10 +48,12 @@ from perdure.model.errors import InvalidRequest
 class GraphMachine:
     """Decides for one run of a graph. `run` is its snapshot, changed by what is decided."""
 
-    __slots__ = ("_turn", "run")
+    __slots__ = ("_turn", "handling", "run")
 
     def __init__(self, plan: GraphPlan, run: Run, deps: Deps) -> None:
         self.run = run
+        #: See kernel.protocol.Machine.handling.
+        self.handling: Callable[[str], Handling] = plan.handlings.__getitem__
         self._turn = Turn(plan, run, deps)
 
     def decide(self, event: Event) -> Transition | Load:
@@ -87,10 +89,6 @@ class GraphMachine:
             # is collected, must not touch what later events decided.
             self._turn.loaded(made, (yield made))
         return made  # type: ignore[return-value]  # it is no Load
-
-    def handling(self, node: str) -> Handling:
-        """See kernel.protocol.Machine.handling."""
-        return self._turn.plan.handlings[node]
 
 
 def on_node_completed(turn: Turn, event: NodeCompleted) -> None:

@@ -56,6 +56,11 @@ class PlannedNode(msgspec.Struct, frozen=True):
     queue: str | None = None
     label: str | None = None
     step: str | None = None
+    #: Its spec's own, looked up once.
+    constant: bool = False
+
+    def __post_init__(self) -> None:
+        force_setattr(self, "constant", self.spec.constant)
 
     @property
     def works(self) -> bool:

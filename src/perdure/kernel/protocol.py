@@ -83,5 +83,6 @@ class Machine(Protocol):
         What it raises, also where an exception is thrown in at a Load, is what `decide` raises.
         """
 
-    def handling(self, node: str, /) -> Handling:
-        """How this node's attempts are executed."""
+    @property
+    def handling(self) -> Callable[[str], Handling]:
+        """How a node's attempts are executed."""

@@ -31,7 +31,7 @@ def schedule(turn: Turn, node: PlannedNode) -> None:
         turn.emit(CreateTask(task, id, "pending", input, secrets=dict(secrets)))
     else:
         turn.emit(CreateTask(task, id, "pending", input))
-    turn.order(DispatchTask(task, id, 0, 0, node.queue))
+    turn.actions.append(DispatchTask(task, id, 0, 0, node.queue))
 
 
 def input_failure(node: str, error: Exception) -> FailureRecord:
@@ -47,7 +47,7 @@ def resolved(turn: Turn, node: PlannedNode) -> Raw:
     if constant is not None:
         return constant
     encode = turn.deps.codec.encode
-    if not node.spec.constant:
+    if not node.constant:
         return Raw(encode(node.spec.render(turn.scope(node.reads))))
     constants[node.id] = input = Raw(encode(node.spec.render({})))
     return input

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from msgspec import Raw
 
-from perdure.kernel.actions import AnyAction, CancelTasks, DispatchTask, ReopenRun
+from perdure.kernel.actions import AnyAction, CancelTasks, ReopenRun
 from perdure.kernel.fold import FOLDS
 from perdure.kernel.moves import NEW
 from perdure.kernel.plan import GraphPlan
@@ -105,10 +105,6 @@ class Turn:
             self.outputs.pop(node, None)
             self.views.pop(node, None)
         self._scope = None  # input, config and version may be new
-
-    def order(self, action: DispatchTask) -> None:
-        """An action that changes nothing that is routed on: record it."""
-        self.actions.append(action)
 
     def keep(self) -> None:
         """The decision stands: nothing of it can be rolled back any more."""
