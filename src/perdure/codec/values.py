@@ -13,7 +13,7 @@ import enum
 import json
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from itertools import accumulate
 from typing import Any, Final
 
@@ -81,6 +81,14 @@ class JsonCodec:
         ):
             for path, fault in _faults(value, "$"):
                 raise InvalidRequest(f"value at {path} {fault}")
+        return out
+
+    def join(self, values: Mapping[str, Raw], /) -> bytes:
+        """JSON of an object whose values are JSON text that was encoded before: what it cannot
+        hold is not looked for again. Raises as `encode` does for what is too large or deep."""
+        out = _encode(values)
+        if len(out) > 2 * DEPTH_LIMIT:
+            _check_size_and_depth(out)
         return out
 
     def decode(self, data: bytes | Raw, /) -> Any:

@@ -10,6 +10,7 @@ import asyncio
 import logging
 import random
 from collections.abc import Callable, Coroutine, Mapping, Sequence
+from functools import partial
 from itertools import count
 from typing import Any, Final
 
@@ -270,24 +271,30 @@ class Shell:
         )
         future: asyncio.Future[Started] = asyncio.get_running_loop().create_future()
         self.in_hand.add(key)
-
-        def answered(answer: Started | Exception) -> None:
-            self.in_hand.discard(key)
-            if isinstance(answer, Exception):
-                _refuse(future, answer)
-                return
-            # One that this worker was still to own when it was declared dead is claimed anew.
-            if answer.outcome != "exists" and owned and worker == self.worker:
-                self._born(request, beginning)
-            if not future.done():
-                future.set_result(answer)
-
         self._starting.add(future)
         try:
-            self.starts.submit(beginning.row, answered)
+            self.starts.submit(beginning.row, partial(self._started, request, beginning, future))
             return await future
         finally:
             self._starting.discard(future)
+
+    def _started(
+        self,
+        request: StartRequest,
+        beginning: Beginning,
+        future: asyncio.Future[Started],
+        answer: Started | Exception,
+    ) -> None:
+        row = beginning.row
+        self.in_hand.discard(row.key)
+        if isinstance(answer, Exception):
+            _refuse(future, answer)
+            return
+        # One that this worker was still to own when it was declared dead is claimed anew.
+        if answer.outcome != "exists" and row.owner == self.worker:
+            self._born(request, beginning)
+        if not future.done():
+            future.set_result(answer)
 
     def _born(self, request: StartRequest, beginning: Beginning) -> None:
         live = LiveRun(

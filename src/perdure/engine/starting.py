@@ -28,7 +28,7 @@ from perdure.stores.port import NEVER, JournalRow, NewRun, StoredDefinition
 PYTHON = f"{sys.version_info.major}.{sys.version_info.minor}"
 
 
-class StartRequest(msgspec.Struct):
+class StartRequest(msgspec.Struct, gc=False):
     """What a caller asks to start. `delay` in µs; the run's deadline counts from then."""
 
     definition: Definition[Any, Any]
@@ -78,7 +78,8 @@ def begin(
     row = NewRun(
         key, definition.name, request.id, definition.version, definition.hash, transition.at,
         first, worker if owned else None, NEVER if owned else due, deadline,
-        msgspec.json.encode(run.metadata), run.status,  # type: ignore[arg-type]
+        msgspec.json.encode(run.metadata) if run.metadata else b"{}",
+        run.status,  # type: ignore[arg-type]
     )  # fmt: skip
     return Beginning(row, machine, run, transition)
 
@@ -96,6 +97,8 @@ def to_publish(definition: Definition[Any, Any], now: int) -> StoredDefinition:
 
 
 def _metadata(request: StartRequest) -> dict[str, str]:
+    if not request.metadata:
+        return {}
     metadata = dict(request.metadata)
     wrong = [item for item in metadata.items() if not all(isinstance(x, str) for x in item)]
     if wrong:

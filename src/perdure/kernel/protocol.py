@@ -37,6 +37,10 @@ class Codec(Protocol):
     def decode(self, data: bytes | Raw, /) -> Any:
         """The plain value of JSON text."""
 
+    def join(self, values: Mapping[str, Raw], /) -> bytes:
+        """JSON of an object whose values are JSON text that `encode` made. Raises InvalidRequest
+        for what is too large."""
+
 
 def _no_policy(step: str) -> RetryPolicy:
     return NO_RETRY
