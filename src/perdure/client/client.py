@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Final, Self, TypeVar, Unpack, cast, overload
 
@@ -243,8 +243,8 @@ class Client:
         stored = await self._store.latest_definition(definition)
         return rebuild(stored)
 
-    async def _ended_here(self, workflow: str, id: str) -> Outcome | None:
-        """How a run ended that was in this process's memory; None for any other."""
+    def _ending_here(self, workflow: str, id: str) -> Awaitable[Outcome | None] | None:
+        """How a run ends that is in this process's memory; None for any other."""
         return None
 
 

@@ -156,9 +156,9 @@ class Engine(Client):
         _check_graph_steps(request.definition, self._registry)
         await self._shell.retry(request)
 
-    async def _ended_here(self, workflow: str, id: str) -> Outcome | None:
+    def _ending_here(self, workflow: str, id: str) -> Awaitable[Outcome | None] | None:
         key = self._shell.key_of(workflow, id)
-        return None if key is None else await self._waiters.told(key)
+        return None if key is None else self._waiters.told(key)
 
     async def _resolve(self, definition: Definition[Any, Any] | str) -> Definition[Any, Any]:
         if isinstance(definition, str):

@@ -87,7 +87,8 @@ class Run(Generic[T_co]):
     async def _result(self) -> T_co:
         client = self._client
         check_run_id(self._id)
-        outcome = await client._ended_here(self._workflow, self._id)
+        ending = client._ending_here(self._workflow, self._id)
+        outcome = None if ending is None else await ending
         if outcome is None:
             outcome = await client._waiters.wait(await self._row())
         result: T_co = value_of(outcome, client._codec, self)

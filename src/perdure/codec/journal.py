@@ -57,11 +57,11 @@ _decode_tag = msgspec.json.Decoder(_Tag).decode
 _decode_action: Any = msgspec.json.Decoder(AnyAction).decode
 
 
-def encode_row(transitions: list[Transition]) -> tuple[bytes, list[bytes]]:
+def encode_row(transitions: list[Transition]) -> tuple[bytes, Sequence[bytes]]:
     """The row's body, and the values over 4 KiB that it refers to by their number."""
     body = _encode(_Row(VERSION, transitions))
     if len(body) <= INLINE_LIMIT:
-        return body, []
+        return body, ()
     payloads: list[bytes] = []
     apart = [
         Transition(

@@ -13,7 +13,7 @@ import enum
 import json
 import math
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from itertools import accumulate
 from typing import Any, Final
 
@@ -83,10 +83,13 @@ class JsonCodec:
                 raise InvalidRequest(f"value at {path} {fault}")
         return out
 
-    def join(self, values: Mapping[str, Raw], /) -> bytes:
-        """JSON of an object whose values are JSON text that was encoded before: what it cannot
-        hold is not looked for again. Raises as `encode` does for what is too large or deep."""
-        out = _encode(values)
+    def write(self, value: Any, /) -> bytes:
+        """JSON of a value that holds nothing but what was JSON before: decoded values, `Raw`, and
+        what templates make of them. As `encode`, without looking for what JSON cannot hold."""
+        try:
+            out = _encode(value)
+        except Exception as error:
+            raise _refusal(value, error) from error
         if len(out) > 2 * DEPTH_LIMIT:
             _check_size_and_depth(out)
         return out

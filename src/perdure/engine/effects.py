@@ -92,7 +92,7 @@ class Effects:
             live.fetching += 1
             self.shell.spawn(self._fetch_input(live, node, task, number, stored))
             return
-        handling = live.machine.handling(node)
+        handling = live.machine.handlings[node]
         live.work.orders.append(
             Order(
                 node, handling.type, task, number, place, stored.secrets,

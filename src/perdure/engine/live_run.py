@@ -198,8 +198,9 @@ class LiveRun:
 
     def _decide(self, event: Any) -> None:
         """The turn of what is at the front of the inbox."""
+        mailed = type(event) is Mail
         try:
-            if type(event) is Mail:
+            if mailed:
                 if self.run.status in TERMINAL:
                     self._next()  # a message that a run did not read before it ended stays unread
                     return
@@ -210,8 +211,11 @@ class LiveRun:
             return
         if isinstance(made, Load):
             self._go_on(self.machine.apply(event), None)
-        else:
+        elif mailed or made.ignored is not None:
             self._take(self._next(), made)
+        else:
+            self._next()
+            self._decided.append(made)
 
     def _go_on(self, decision: Decision, answer: Loaded | Exception | None) -> None:
         """A decision that something has to be loaded for."""

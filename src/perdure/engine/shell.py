@@ -61,6 +61,8 @@ POLL: Final = 0.75
 PARK_AFTER: Final = 10.0
 
 
+_NOBODY: Final[Mapping[str, LiveRun]] = {}
+
 CLOSED_WHILE_STARTING = "the engine was closed; whether the run was started is not known"
 
 
@@ -94,7 +96,8 @@ class Shell:
         self.ids = Ids(clock.now)
         self.worker = ""
         self.live: dict[bytes, LiveRun] = {}
-        self._keys: dict[tuple[str, str], bytes] = {}
+        #: The live runs by workflow and id.
+        self._named: dict[str, dict[str, LiveRun]] = {}
         self.observers: list[Observer] = []
         #: Told of reports that changed nothing: the run, the event, why.
         self.on_ignored: Callable[[LiveRun, Any, str], None] | None = None
@@ -217,7 +220,7 @@ class Shell:
         for live in list(self.live.values()):
             live.die()
         self.live.clear()
-        self._keys.clear()
+        self._named.clear()
         self.waiters.close()
         self.timeouts.close()
         await self._end_tasks()
@@ -344,7 +347,10 @@ class Shell:
         if before is not None:
             before.die()
         self.live[live.key] = live
-        self._keys[live.definition.name, live.run_id] = live.key
+        named = self._named.get(live.workflow)
+        if named is None:
+            named = self._named[live.workflow] = {}
+        named[live.run_id] = live
         self.effects.deadline(live)
         for observer in self.observers:
             shielded(observer.entered, live, run)
@@ -352,12 +358,16 @@ class Shell:
     def forget(self, live: LiveRun) -> None:
         """A run leaves memory; another one in its place stays."""
         if self.live.get(live.key) is live:
-            del self.live[live.key], self._keys[live.definition.name, live.run_id]
+            del self.live[live.key]
+            named = self._named[live.workflow]
+            del named[live.run_id]
+            if not named:
+                del self._named[live.workflow]
 
     def key_of(self, workflow: str, run_id: str) -> bytes | None:
         """The key of a run that is in memory."""
-        key = self._keys.get((workflow, run_id))
-        return key if key in self.live else None
+        live = self._named.get(workflow, _NOBODY).get(run_id)
+        return None if live is None else live.key
 
     def show(self, live: LiveRun, transition: Transition) -> None:
         """Tell the observers what became durable."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import Final
 
 import msgspec
@@ -79,9 +79,9 @@ class Waiters:
                 row = await self._store.describe(row.definition, row.id)
         return await stored_outcome(self._store, row)
 
-    async def told(self, key: bytes) -> Outcome | None:
+    def told(self, key: bytes) -> Awaitable[Outcome | None]:
         """How a run that is live here ended; None if it left this process before that."""
-        return await self._told(key, None)
+        return self._told(key, None)
 
     async def _told(self, key: bytes, seconds: float | None) -> Outcome | None:
         """The outcome, if it is told within that time; None = no limit."""

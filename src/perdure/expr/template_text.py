@@ -15,6 +15,7 @@ from perdure.expr.lex import tokenize
 from perdure.expr.program import Program, compile_tokens
 from perdure.expr.references import References, merge
 from perdure.expr.results import plain, text, truth
+from perdure.expr.values import INT_MAX, INT_MIN
 
 Scope = Mapping[str, object]
 
@@ -46,7 +47,7 @@ class TemplateText:
             value = self.whole.evaluate(scope, budget)
             # Most values are plain at first sight.
             kind = type(value)
-            if kind is str or kind is bool or value is None:
+            if kind is str or kind is bool or (kind is int and INT_MIN <= value <= INT_MAX):
                 return value
             return _converted(self.whole, plain, value, (budget or DEFAULT).size)
         room = (budget or DEFAULT).size

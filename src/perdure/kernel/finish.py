@@ -70,7 +70,7 @@ def output_of(turn: Turn) -> bytes:
     """The run's output as JSON text."""
     plan, codec = turn.plan, turn.deps.codec
     if plan.output is not None:
-        return codec.encode(plan.output.render(turn.scope(plan.output_reads)))
+        return codec.write(plan.output.render(turn.scope(plan.output_reads)))
     nodes = turn.run.nodes
     leaves = [
         node
@@ -78,4 +78,4 @@ def output_of(turn: Turn) -> bytes:
         if (state := nodes.get(node)) is not None and state.status == "completed"
     ]
     turn.need(leaves)
-    return codec.join({node: turn.outputs[node] for node in leaves})
+    return codec.write({node: turn.outputs[node] for node in leaves})

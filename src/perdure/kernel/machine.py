@@ -27,7 +27,7 @@ from perdure.kernel.events import (
 )
 from perdure.kernel.finish import finish
 from perdure.kernel.plan import GraphPlan
-from perdure.kernel.protocol import Decision, Deps, Handling, Load
+from perdure.kernel.protocol import Decision, Deps, Load
 from perdure.kernel.retries import fail_or_retry
 from perdure.kernel.routing import propagate
 from perdure.kernel.run import Run
@@ -48,12 +48,12 @@ from perdure.model.errors import InvalidRequest
 class GraphMachine:
     """Decides for one run of a graph. `run` is its snapshot, changed by what is decided."""
 
-    __slots__ = ("_turn", "handling", "run")
+    __slots__ = ("_turn", "handlings", "run")
 
     def __init__(self, plan: GraphPlan, run: Run, deps: Deps) -> None:
         self.run = run
-        #: See kernel.protocol.Machine.handling.
-        self.handling: Callable[[str], Handling] = plan.handlings.__getitem__
+        #: See kernel.protocol.Machine.handlings.
+        self.handlings = plan.handlings
         self._turn = Turn(plan, run, deps)
 
     def decide(self, event: Event) -> Transition | Load:
@@ -79,8 +79,7 @@ class GraphMachine:
         except BaseException:
             turn.roll_back()
             raise
-        turn.keep()
-        return Transition(now, turn.actions, turn.ignored, turn.signal_delivered)
+        return Transition(now, turn.keep(), turn.ignored, turn.signal_delivered)
 
     def apply(self, event: Event) -> Decision:
         """See kernel.protocol.Machine.apply."""

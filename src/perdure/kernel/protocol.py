@@ -37,9 +37,9 @@ class Codec(Protocol):
     def decode(self, data: bytes | Raw, /) -> Any:
         """The plain value of JSON text."""
 
-    def join(self, values: Mapping[str, Raw], /) -> bytes:
-        """JSON of an object whose values are JSON text that `encode` made. Raises InvalidRequest
-        for what is too large."""
+    def write(self, value: Any, /) -> bytes:
+        """The same for a value that holds nothing but what was JSON before: decoded values, Raw,
+        and what templates make of them. Raises InvalidRequest for what is too large."""
 
 
 def _no_policy(step: str) -> RetryPolicy:
@@ -88,5 +88,5 @@ class Machine(Protocol):
         """
 
     @property
-    def handling(self) -> Callable[[str], Handling]:
-        """How a node's attempts are executed."""
+    def handlings(self) -> Mapping[str, Handling]:
+        """How the nodes' attempts are executed."""

@@ -46,10 +46,10 @@ def resolved(turn: Turn, node: PlannedNode) -> Raw:
     constant = constants.get(node.id)
     if constant is not None:
         return constant
-    encode = turn.deps.codec.encode
+    write = turn.deps.codec.write
     if not node.constant:
-        return Raw(encode(node.spec.render(turn.scope(node.reads))))
-    constants[node.id] = input = Raw(encode(node.spec.render({})))
+        return Raw(write(node.spec.render(turn.scope(node.reads))))
+    constants[node.id] = input = Raw(write(node.spec.render({})))
     return input
 
 

@@ -25,6 +25,10 @@ from perdure.model.errors import InvalidRequest, RunFinished, StoreError
 #: The output of a control node.
 EMPTY: Final = Raw(b"{}")
 
+#: Between decisions: neither is ever changed.
+_NOTHING: Final[list[AnyAction]] = []
+_NO_PAYLOADS: Final[Mapping[str, Raw]] = {}
+
 
 class NeedLoad(Exception):
     """This is needed before the decision can be made."""
@@ -47,7 +51,7 @@ class Turn:
         self.run = run
         self.deps = deps
         self.now = 0
-        self.actions: list[AnyAction] = []
+        self.actions: list[AnyAction] = _NOTHING
         self.ignored: str | None = None
         self.signal_delivered = False
         #: Outputs in memory: of nodes that completed while this machine lived, or were loaded.
@@ -55,7 +59,7 @@ class Turn:
         #: What templates see of completed nodes whose outputs were asked for.
         self.views: dict[str, Any] = {}
         #: Payloads of kept signals that stand apart, loaded for the decision in the making.
-        self.payloads: dict[str, Raw] = {}
+        self.payloads: Mapping[str, Raw] = _NO_PAYLOADS
         self._scope: dict[str, Any] | None = None
         self._saved = run
         self._undo: list[tuple[str, NodeState | None]] = []
@@ -106,18 +110,19 @@ class Turn:
             self.views.pop(node, None)
         self._scope = None  # input, config and version may be new
 
-    def keep(self) -> None:
-        """The decision stands: nothing of it can be rolled back any more."""
+    def keep(self) -> list[AnyAction]:
+        """The decision stands, as these actions: nothing of it can be rolled back any more."""
+        actions, self.actions = self.actions, _NOTHING
         self._undo.clear()
         self._whole = None
-        if self.payloads:
-            self.payloads.clear()
+        self.payloads = _NO_PAYLOADS
         if self._used:
             del self._drawn[: self._used]
         if self.ignored is not None:
             self.run.at = self._saved.at
         else:
             self.run.crashes = 0
+        return actions
 
     def roll_back(self) -> None:
         """Put the snapshot back as it was at `begin`."""
@@ -182,8 +187,9 @@ class Turn:
                 raise StoreError(f"the recorded payload of signal {signal} was not found")
         for node in load.outputs:
             self.outputs[node] = answer.outputs[node]
-        for signal in load.signals:
-            self.payloads[signal] = answer.signals[signal]
+        if load.signals:
+            found = {signal: answer.signals[signal] for signal in load.signals}
+            self.payloads = {**self.payloads, **found}
 
     def payload(self, signal: KeptSignal) -> Raw:
         """A kept signal's payload. Raises NeedLoad."""

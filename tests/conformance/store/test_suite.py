@@ -56,8 +56,9 @@ class TakesNewerBytes(MemoryStore):
         for row in rows:
             run = self._runs.get(row.run)
             found = None if run is None else run.journal.get(row.seq)
-            mine = found is not None and found[1] == row.writer
-            same.append(msgspec.structs.replace(row, commit=found[2]) if mine and found else row)
+            mine = found is not None and found.writer == row.writer
+            commit = found.commit if found is not None and mine else row.commit
+            same.append(msgspec.structs.replace(row, commit=commit))
         super().commit(same, done)
 
 
@@ -66,7 +67,7 @@ class PostsTwice(MemoryStore):
 
     async def post(self, messages: Sequence[Message]) -> Sequence[Posted]:
         for run in self._runs.values():
-            run.ids.clear()
+            run.ids = {}
         return await super().post(messages)
 
 

@@ -112,7 +112,7 @@ def test_every_value_over_the_limit_stands_apart_and_no_other(given: list[Transi
 
 def test_a_small_row_is_plain_json_that_says_only_what_is_set() -> None:
     body, payloads = encode_row([STEP])
-    assert payloads == []
+    assert payloads == ()
     assert body == (
         b'{"v":1,"t":[{"at":1700000000000000,"do":['
         b'{"do":"CompleteTask","task":"t1","node":"charge","output":{"id":"ch_1"}},'
@@ -133,7 +133,7 @@ def test_many_small_values_stay_in_the_row_however_long_it_gets() -> None:
     value = Raw(msgspec.json.encode("x" * (INLINE_LIMIT - 2)))
     row = [Transition(1, [CompleteTask(f"t{n}", "n", 0, value) for n in range(10)])]
     body, payloads = encode_row(row)
-    assert payloads == []
+    assert not payloads
     assert decode_row(body) == row
 
 

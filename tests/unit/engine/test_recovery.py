@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
+import msgspec
 import pytest
 
 from perdure.flow.step import step
@@ -386,15 +387,15 @@ def test_a_run_whose_journal_cannot_be_read_stalls_alone(row: bytes) -> None:
             for i in range(3):
                 await client.start(g, id=f"r{i}")
         poisoned = store._runs[(await store.describe("g", "r1")).key]
-        at, writer, commit, body, read = poisoned.journal[1]
-        poisoned.journal[1] = (at, writer, commit, row, read)
+        sound = poisoned.journal[1]
+        poisoned.journal[1] = msgspec.structs.replace(sound, body=row)
         async with engine_on(store, g, work) as engine:
             for name in ("r0", "r2"):
                 assert await engine.get(g, name).result() == {"a": "done"}
             info = await engine.get(g, "r1").describe()
             assert info.status == "running"
             assert info.stalled is not None
-        poisoned.journal[1] = (at, writer, commit, body, read)
+        poisoned.journal[1] = sound
         async with engine_on(store, g, work) as engine:
             assert await engine.get(g, "r1").result() == {"a": "done"}
 
@@ -414,14 +415,14 @@ def test_a_run_whose_large_input_is_lost_keeps_no_other_run_waiting() -> None:
         async with killed(store, g, work) as engine:
             for i in range(3):
                 await engine.start(g, {"text": "x" * 5000}, id=f"r{i}")
-        lost = store._runs[(await store.describe("g", "r0")).key].payloads
-        kept = dict(lost)
-        lost.clear()
+        journal = store._runs[(await store.describe("g", "r0")).key].journal
+        kept = dict(journal)
+        journal.update({n: msgspec.structs.replace(row, payloads=()) for n, row in kept.items()})
         async with engine_on(store, g, work) as engine:
             for name in ("r1", "r2"):
                 assert await engine.get(g, name).result(timeout=60) == {"a": 5000}
             assert await engine.get(g, "r0").status() == "running"
-            lost.update(kept)
+            journal.update(kept)
             assert await engine.get(g, "r0").result(timeout=60) == {"a": 5000}
 
     run(main())

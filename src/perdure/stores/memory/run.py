@@ -6,6 +6,10 @@ the run.
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+from typing import Final
+
 from perdure.model.status import RunStatus
 from perdure.stores.port import (
     NEVER,
@@ -23,6 +27,8 @@ from perdure.stores.port import (
 )
 from perdure.stores.takeover import ENDS_STALL, TAKEOVER_COMMIT, takeover_body
 
+_NONE: Final[Mapping[str, int]] = MappingProxyType({})
+
 
 class MemoryRun:
     """`last`: the number of the last row; `claimed_seq`: the row of the last takeover;
@@ -31,7 +37,7 @@ class MemoryRun:
     __slots__ = (
         "base_seq", "claimed_seq", "crashes", "deadline", "epoch", "failure", "finished", "hash",
         "ids", "journal", "last", "listed", "mailbox", "new", "output", "output_at", "owner",
-        "payloads", "purge_at", "ready_at", "stalled", "status", "version",
+        "purge_at", "ready_at", "stalled", "status", "version",
     )  # fmt: skip
 
     def __init__(self, new: NewRun) -> None:
@@ -54,10 +60,10 @@ class MemoryRun:
         self.output_at: tuple[int, int] | None = None
         self.failure: bytes | None = None
         self.last = 0
-        self.journal: dict[int, tuple[int, str, int, bytes, int]] = {}
-        self.payloads: dict[tuple[int, int], bytes] = {}
-        self.mailbox: list[Mail] = []
-        self.ids: dict[str, int] = {}
+        self.journal: dict[int, JournalRow] = {}
+        #: Made when the first message comes: most runs get none.
+        self.mailbox: Sequence[Mail] = ()
+        self.ids: Mapping[str, int] = _NONE
         self.append(new.first)
         if new.first.change is not None:
             self.change(new.first)
@@ -65,10 +71,8 @@ class MemoryRun:
     # ------------------------------------------------------------------------------- journal
 
     def takes(self, row: JournalRow) -> bool:
-        """Whether a row at a free number may go in."""
+        """Whether a row at a free number, with what rides on it, may go in."""
         running = self.status == "running"
-        if row.change is None:
-            return running
         owned = self.owner == row.writer and self.epoch == row.epoch
         fits = (
             not isinstance(row.change, Reopen)
@@ -79,10 +83,13 @@ class MemoryRun:
 
     def append(self, row: JournalRow) -> None:
         """Write a row; what rides on it is for `change`."""
-        self.journal[row.seq] = (row.at, row.writer, row.commit, row.body, row.read)
+        self.journal[row.seq] = row
         self.last = max(self.last, row.seq)
-        for n, payload in enumerate(row.payloads):
-            self.payloads[row.seq, n] = payload
+
+    def payload(self, seq: int, n: int) -> bytes | None:
+        """A large value of a row."""
+        row = self.journal.get(seq)
+        return row.payloads[n] if row is not None and 0 <= n < len(row.payloads) else None
 
     def change(self, row: JournalRow) -> None:
         """Carry out what rides on the row; the caller has checked that it may."""
@@ -118,7 +125,7 @@ class MemoryRun:
     @property
     def read(self) -> int:
         """How much of the mail the last row has read."""
-        return self.journal[self.last][4]
+        return self.journal[self.last].read
 
     def in_a_row(self) -> int:
         """Crashes since the last row that was not a takeover."""
@@ -130,11 +137,12 @@ class MemoryRun:
         self.epoch += 1
         if self.status != "running":
             return
-        at = max(now, self.journal[self.last][0])
-        seq = self.last + 1
-        row = (at, worker, TAKEOVER_COMMIT, takeover_body(worker, at), self.read)
+        at = max(now, self.journal[self.last].at)
+        seq, body = self.last + 1, takeover_body(worker, at)
         self.crashes = self.in_a_row() + 1
-        self.journal[seq] = row
+        self.journal[seq] = JournalRow(
+            self.new.key, seq, at, worker, TAKEOVER_COMMIT, body, self.epoch, self.read
+        )
         self.last = self.claimed_seq = seq
         self.ready_at = now
 
@@ -160,8 +168,12 @@ class MemoryRun:
     def post(self, message: Message, now: int) -> int:
         """Put a message into the mailbox; its number."""
         n = len(self.mailbox) + 1
-        self.mailbox.append(Mail(n, message.id, message.kind, message.name, message.body))
-        self.ids[message.id] = n
+        mail = Mail(n, message.id, message.kind, message.name, message.body)
+        if isinstance(self.mailbox, list) and isinstance(self.ids, dict):
+            self.mailbox.append(mail)
+            self.ids[message.id] = n
+        else:
+            self.mailbox, self.ids = [mail], {message.id: n}
         if self.stalled is not None and message.kind in ENDS_STALL:
             self.stalled = None
             self.crashes = 0
@@ -174,8 +186,8 @@ class MemoryRun:
     def rows(self) -> list[StoredRow]:
         """The journal from its base on."""
         return [
-            StoredRow(seq, at, writer, body, read)
-            for seq, (at, writer, _, body, read) in sorted(self.journal.items())
+            StoredRow(seq, row.at, row.writer, row.body, row.read)
+            for seq, row in sorted(self.journal.items())
             if seq >= self.base_seq
         ]
 

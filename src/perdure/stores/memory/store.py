@@ -85,15 +85,17 @@ class MemoryStore:
             if run is None:
                 verdicts.append("refused")
             elif (found := run.journal.get(row.seq)) is not None:
-                mine = found[1] == row.writer and found[2] == row.commit
+                mine = found.writer == row.writer and found.commit == row.commit
                 verdicts.append("mine" if mine else "refused")
-            elif not run.takes(row):
+            elif row.change is None and run.status == "running":
+                run.append(row)
+                verdicts.append("accepted")
+            elif row.change is None or not run.takes(row):
                 verdicts.append("refused")
             else:
                 run.append(row)
-                if row.change is not None:
-                    run.change(row)
-                    self._moved(row.run, run)
+                run.change(row)
+                self._moved(row.run, run)
                 verdicts.append("accepted")
         done(verdicts)
 
@@ -140,7 +142,7 @@ class MemoryStore:
 
     async def mail(self, key: bytes, after: int) -> Sequence[Mail]:
         run = self._runs.get(key)
-        return [] if run is None else run.mailbox[max(after, 0) :]
+        return [] if run is None else list(run.mailbox[max(after, 0) :])
 
     async def mailed(self, worker: str) -> Mapping[bytes, int]:
         return self._mailed(worker)
@@ -168,14 +170,15 @@ class MemoryStore:
         run = self._runs.get(key)
         if run is None:
             raise NotFound(f"no run with the key {key.hex()}")
-        return LoadedRun(run.shown(), run.rows(), run.mailbox[max(run.read, 0) :])
+        return LoadedRun(run.shown(), run.rows(), list(run.mailbox[max(run.read, 0) :]))
 
     async def payloads(self, key: bytes, refs: Sequence[tuple[int, int]]) -> list[bytes]:
-        held = self._runs[key].payloads if key in self._runs else {}
-        missing = [ref for ref in refs if ref not in held]
-        if missing:
+        run = self._runs.get(key)
+        found = [None if run is None else run.payload(*ref) for ref in refs]
+        if None in found:
+            missing = [ref for ref, value in zip(refs, found, strict=True) if value is None]
             raise StoreError(f"run {key.hex()} lacks the payloads (seq, n) {missing}")
-        return [held[ref] for ref in refs]
+        return [value for value in found if value is not None]
 
     async def find(self, query: RunQuery) -> Sequence[RunRow]:
         before = None
