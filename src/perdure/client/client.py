@@ -109,8 +109,11 @@ class Client:
         """
         if options.get("using") is not None:
             raise Unsupported("starting in the caller's transaction is not there yet")
-        await self._opened()
-        resolved = await self._resolve(definition)
+        if not self._open:
+            await self._opened()
+        resolved = definition
+        if not isinstance(resolved, Definition):
+            resolved = await self._resolve(resolved)
         config, id = options.get("config"), options.get("id")
         request = StartRequest(
             resolved,
@@ -119,7 +122,7 @@ class Client:
             None if config is None else Raw(self._codec.encode(config)),
             options.get("metadata") or {},
             options.get("start_node"),
-            microseconds(options.get("delay", 0), "delay"),
+            microseconds(options["delay"], "delay") if "delay" in options else 0,
         )
         started = await self._begin(request)
         run: Run[Any] = Run(self, resolved.name, request.id)

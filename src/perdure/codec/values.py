@@ -68,8 +68,11 @@ class JsonCodec:
             raise _refusal(value, error) from error
         size = len(out)
         if size < _SHORT:
-            if out.find(b"null") < 0 and out.find(b'"') < 0:
-                return out  # too short for a long number, and nothing else to look for
+            # Too short for a long number.
+            if out.find(b"null") < 0 and (
+                out.find(b'"') < 0 or out.translate(_DIGITS_ALIKE).find(_NUMBER_IN_QUOTES) < 0
+            ):
+                return out
         elif size > 2 * DEPTH_LIMIT:
             _check_size_and_depth(out)
         # find() and not `in`, which first tries to read its argument as a number: twice the time.

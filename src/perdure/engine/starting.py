@@ -76,7 +76,7 @@ def begin(
         finish_of([transition], payloads, definition),
     )  # fmt: skip
     row = NewRun(
-        key, definition.name, request.id, definition.version, definition.hash, transition.at,
+        key, run.definition, request.id, run.version, run.hash, transition.at,
         first, worker if owned else None, NEVER if owned else due, deadline,
         msgspec.json.encode(run.metadata) if run.metadata else b"{}",
         run.status,  # type: ignore[arg-type]

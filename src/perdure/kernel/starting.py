@@ -41,7 +41,9 @@ def on_run_started(turn: Turn, event: RunStarted) -> None:
             deadline=event.deadline,
         )
     )
-    propagate(turn, activate(turn, start))
+    after = activate(turn, start)
+    if after:
+        propagate(turn, after)
     _refuse_routing_errors(turn)
 
 

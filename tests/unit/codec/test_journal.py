@@ -107,7 +107,7 @@ def test_every_value_over_the_limit_stands_apart_and_no_other(given: list[Transi
         for name in VALUES
         if (value := getattr(action, name, None)) is not None and len(bytes(value)) > INLINE_LIMIT
     ]
-    assert payloads == large
+    assert list(payloads) == large
 
 
 def test_a_small_row_is_plain_json_that_says_only_what_is_set() -> None:
