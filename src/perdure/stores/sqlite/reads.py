@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from operator import attrgetter
 from typing import Any, Final
 
 import msgspec
@@ -23,29 +24,34 @@ from perdure.stores.sqlite.queries import query
 
 _STATUSES: Final = ("running", "completed", "failed", "canceled")
 _LAST_KEY: Final = b"\xff" * 17
-_rows = msgspec.json.Decoder(list[tuple[int, int, str, int, str]]).decode
+#: What parts the bodies of rows in the answer of `load`.
+_BETWEEN: Final = b"\x1e"
+_heads = msgspec.json.Decoder(list[tuple[int, int, str, int]]).decode
 _letters = msgspec.json.Decoder(list[tuple[int, str, str, str, str | None]]).decode
 
 
 def load_run(db: Connection, key: bytes) -> LoadedRun:
     """A run and its journal, seen at one moment."""
-    found = db.execute(query("load"), (key,)).fetchone()
+    found = db.execute(query("load"), {"key": key}).fetchone()
     if found is None:
         raise NotFound(f"no run with the key {key.hex()}")
+    *columns, heads, bodies, unread = found
     try:
-        rows = _rows(found[-2])
-        letters = [] if found[-1] is None else _letters(found[-1])
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        journal = [
+            StoredRow(seq, at, writer, body, read)
+            for (seq, at, writer, read), body in zip(
+                _heads(heads), [] if bodies is None else bodies.split(_BETWEEN), strict=True
+            )
+        ]
+        letters = [] if unread is None else _letters(unread)
+    except ValueError as error:  # what the decoders raise are such, too
         raise StoreError(f"the journal of run {key.hex()} is damaged: {error}") from error
-    journal = [
-        StoredRow(seq, at, writer, body.encode(), read) for seq, at, writer, read, body in rows
-    ]
-    journal.sort(key=lambda row: row.seq)
+    journal.sort(key=_by_seq)
     mail = [
         Mail(n, id, kind, name, None if body is None else body.encode())
         for n, id, kind, name, body in sorted(letters, key=lambda letter: letter[0])
     ]
-    return LoadedRun(_run(found[:-2]), journal, mail)
+    return LoadedRun(_run(tuple(columns)), journal, mail)
 
 
 def read_payloads(db: Connection, key: bytes, refs: Sequence[tuple[int, int]]) -> list[bytes]:
@@ -107,6 +113,9 @@ def find_runs(db: Connection, asked: RunQuery) -> list[RunRow]:
         runs += [_run(row) for row in rows]
     runs.sort(key=lambda run: (run.created, run.key), reverse=True)
     return runs[: asked.limit]
+
+
+_by_seq = attrgetter("seq")
 
 
 def _run(row: tuple[Any, ...]) -> RunRow:
