@@ -8,7 +8,7 @@ task is dispatched again, with the attempt it was at, and every timer is armed.
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING, Any, Final, cast
 
 import msgspec
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 _log = logging.getLogger("perdure.engine")
 
 #: Actions whose output becomes their node's.
-_WITH_OUTPUT: Final = (CreateTask, CompleteTask, ResolveWait)
+_WITH_OUTPUT: Final = frozenset({CreateTask, CompleteTask, ResolveWait})
 
 
 class Recorded(msgspec.Struct):
@@ -74,25 +74,37 @@ def read_journal(loaded: LoadedRun) -> Recorded:
         except StoreError as error:
             raise PerdureError(f"row {row.seq} of its journal: {error}") from error
         for transition in transitions:
-            for action in transition.actions:
-                _note(recorded, row.seq, action)
+            _note(recorded, row.seq, transition.actions)
             fold_transition(recorded.run, transition)
+    for stored in recorded.inputs.values():
+        if isinstance(stored.place, msgspec.Raw):
+            stored.place = stored.place.copy()
     return recorded
 
 
-def _note(recorded: Recorded, seq: int, action: Any) -> None:
+def _note(recorded: Recorded, seq: int, actions: Sequence[Any]) -> None:
+    inputs, outputs = recorded.inputs, recorded.outputs
+    for action in actions:
+        kind = type(action)
+        if kind is CreateTask:
+            place = action.input if action.input_ref is None else (seq, action.input_ref)
+            if place is not None and action.status == "pending":
+                inputs[action.node] = Inputs(place, action.secrets)
+        elif kind is DispatchTask or kind is RetryTask:
+            recorded.due[action.node] = action.not_before
+        elif kind is CompleteTask:
+            inputs.pop(action.node, None)
+        elif kind not in _WITH_OUTPUT:
+            _note_rarer(recorded, seq, action)
+        if kind in _WITH_OUTPUT:
+            place = _place(seq, action.output, action.output_ref)
+            if place is not None:
+                outputs[action.node] = place
+
+
+def _note_rarer(recorded: Recorded, seq: int, action: Any) -> None:
     kind = type(action)
-    if kind is CreateTask:
-        place = _place(seq, action.input, action.input_ref)
-        if place is not None:
-            recorded.inputs[action.node] = Inputs(place, action.secrets)
-    if kind in _WITH_OUTPUT:
-        place = _place(seq, action.output, action.output_ref)
-        if place is not None:
-            recorded.outputs[action.node] = place
-    elif kind is DispatchTask or kind is RetryTask:
-        recorded.due[action.node] = action.not_before
-    elif kind is BufferSignal:
+    if kind is BufferSignal:
         place = _place(seq, action.payload, action.payload_ref)
         if place is not None:
             recorded.signals[action.signal] = place
