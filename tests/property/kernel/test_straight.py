@@ -1,0 +1,76 @@
+"""What the plan knows of straight edges is what the readiness rule finds: any graph, any events."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from msgspec.structs import force_setattr
+
+from perdure.kernel.actions import Transition
+from perdure.kernel.events import Event
+from perdure.model.errors import InvalidRequest
+from tests.property.kernel.graphs import Drawn, graphs
+from tests.property.kernel.test_restless import REFUSALS, Data, Restless
+from tests.unit.kernel.drawing import task
+from tests.unit.kernel.harness import Harness, plan_of, shown
+
+
+class Twins(Restless):
+    """A run decided on twice: as always, and by the readiness rule alone."""
+
+    def __init__(self, graph: Drawn, data: Data) -> None:
+        super().__init__(graph, data)
+        plan = graph.plan()
+        force_setattr(plan, "straight", {})
+        self.by_rule = Harness(plan, live=True)
+
+    def start(self) -> bool:
+        try:
+            made = self.h.start({})
+        except InvalidRequest:
+            return False
+        self.check_same(made, self.by_rule.start({}))
+        return True
+
+    def apply(self, event: Event) -> Transition | None:
+        self.by_rule.now, self.by_rule.roll = self.h.now, self.h.roll
+        try:
+            made = self.h.apply(event)
+        except REFUSALS as refusal:
+            with pytest.raises(type(refusal)):
+                self.by_rule.apply(event)
+            return None
+        self.past.append(event)
+        self.check_same(made, self.by_rule.apply(event))
+        return made
+
+    def check_same(self, made: Transition, by_rule: Transition) -> None:
+        assert msgspec.json.encode(made) == msgspec.json.encode(by_rule)
+        assert shown(self.h.run) == shown(self.by_rule.run)
+
+
+@pytest.mark.rule("G-48")
+@settings(max_examples=200)
+@given(graphs(waiting=True), st.integers(0, 10), st.data())
+def test_straight_edges_decide_what_the_readiness_rule_decides(
+    graph: Drawn, events: int, data: Data
+) -> None:
+    world = Twins(graph, data)
+    if world.start():
+        for _ in range(events):
+            world.something()
+        world.settle()
+
+
+def test_only_an_edge_that_stands_alone_and_leads_to_a_worker_is_straight() -> None:
+    kinds = {"s": "SWITCH", "j": "JOIN", "w": "WAIT"}
+    specs = {"w": {"spec": {"duration": "1s"}}}
+    nodes = [
+        {"id": id, "type": kinds[id], **specs.get(id, {})} if id in kinds else task(id)
+        for id in "abcdesxyjwz"
+    ]
+    pairs = ["ab", "bc", "bd", "ce", "de", "es", "sx", "sy", "xj", "yj", "jw", "wz"]
+    plan = plan_of(nodes, [{"from": pair[0], "to": pair[1]} for pair in pairs])
+    assert {source: node.id for source, node in plan.straight.items()} == {"a": "b", "w": "z"}
