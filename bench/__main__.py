@@ -11,7 +11,7 @@ from collections.abc import Callable, Coroutine, Sequence
 from pathlib import Path
 from typing import Any
 
-from bench import crash, idle, imports, long_runs, signals, starts, throughput
+from bench import crash, idle, imports, long_runs, naps, signals, starts, throughput
 from bench.figures import Figure
 from bench.places import Place, places
 from bench.profiling import profile
@@ -22,6 +22,7 @@ Measure = Callable[[Sequence[Place], Scale], Coroutine[Any, Any, list[Figure]]]
 
 _MEASURES: dict[str, Measure] = {
     "w1": lambda where, scale: throughput.measure(throughput.w1(), where, (1, 64), scale),
+    "w1r": naps.measure,
     "w3": starts.measure,
     "w7": idle.measure,
     "w8": lambda where, scale: throughput.measure(throughput.w8(), where, (64,), scale),
@@ -29,6 +30,7 @@ _MEASURES: dict[str, Measure] = {
 }
 WORKLOADS = {
     "w1": "ten trivial steps in sequence, 1 and 64 runs at a time",
+    "w1r": "as w1, steps that take a random 0-20 ms, 64 and 512 runs at a time",
     "w3": "start 2,000 one-step runs and wait for all",
     "w4": "a signal until the run has gone on and ended, same process and another",
     "w5": "kill -9 among 200 runs of ten 20 ms steps, restart",

@@ -14,7 +14,7 @@ import msgspec
 import pytest
 
 from bench import __main__ as bench
-from bench import crash, idle, imports, long_runs, signals, starts, throughput
+from bench import crash, idle, imports, long_runs, naps, signals, starts, throughput
 from bench.figures import Budget, Figure, rated
 from bench.places import MEMORY, SQLITE, places, row_size
 from bench.report import as_json, table
@@ -39,6 +39,17 @@ def test_a_chain_of_reading_nodes_counts_up_from_the_input_of_the_run() -> None:
             return await engine.run(chain.graph, {"n": 5})
 
     assert asyncio.run(last_output()) == {"n9": {"n": 15}}
+
+
+def test_naps_are_measured_in_memory_beside_bare_tasks(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(naps, "LOADS", (2,))
+    monkeypatch.setattr(naps, "BUDGETS", {2: None})
+    monkeypatch.setattr(naps, "LONGEST", 0.0)
+    [figure] = asyncio.run(naps.measure([MEMORY, SQLITE[1]], TINY))
+    assert (figure.workload, figure.case) == ("W1r", "memory, 2 runs")
+    assert figure.value > 0
+    assert figure.ceiling is not None
+    assert figure.ceiling > 0
 
 
 def test_starts_are_measured_in_memory_beside_their_ceiling() -> None:
