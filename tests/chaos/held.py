@@ -11,6 +11,7 @@ import asyncio
 import logging
 import signal
 import sys
+import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
@@ -21,6 +22,7 @@ from perdure import Engine, step
 from perdure.codec.journal import decode_row
 from perdure.stores.port import CommitDone, JournalRow, Park
 from perdure.stores.sqlite import SqliteStore
+from tests.chaos.filling import FILLING, fill
 from tests.chaos.waiting import LOGS, Log
 from tests.virtual.engines import graph, task, wait_for
 
@@ -44,11 +46,11 @@ TOLD: Final[list[Launch]] = []
 
 
 @step
-async def work(after: Any = None) -> int:
+def work(after: Any = None) -> int:
     """Which worker did it."""
     LOGS[0].note()
     while TOLD[0].gate and not Path(TOLD[0].gate).exists():
-        await asyncio.sleep(0.01)
+        time.sleep(0.01)
     return TOLD[0].number
 
 
@@ -110,7 +112,7 @@ async def main() -> None:
     told = TOLD[0]
     store = HoldingStore(told.db)
     store.hold = told.hold
-    served = (HANDED, work) if told.serves else ()
+    served = (HANDED, work, FILLING, fill) if told.serves else ()
     engine = Engine(store, served, grace=0, poll=0.1, park_after=told.park_after)
     LOGS.append(Log(told.log, told.number, lambda: engine._shell.worker))
     async with engine:

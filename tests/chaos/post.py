@@ -44,7 +44,9 @@ class Post:
         """The next line that it says; it fails when the process has ended instead."""
         assert self.process.stdout is not None
         line = self.process.stdout.readline().decode()
-        assert line, f"the worker ended: {self.process.wait(PATIENCE)}"
+        if not line:
+            self.process.communicate(timeout=PATIENCE)
+        assert line, f"the worker ended: {self.process.returncode}"
         return line.rstrip("\n")
 
     def is_held(self) -> None:
@@ -70,8 +72,8 @@ class Place:
 
     lease = LEASE
 
-    def __init__(self, folder: Path) -> None:
-        self.db = folder / "runs.db"
+    def __init__(self, folder: Path, disk: Path | None = None) -> None:
+        self.db = (disk or folder) / "runs.db"
         self.log = folder / "log"
         self.log.touch()
         self.errors = folder / "errors"
@@ -89,6 +91,10 @@ class Place:
         """(number of the worker, node, attempt from 0), in order."""
         found = [msgspec.json.decode(line, type=Execution) for line in self._lines()]
         return [(e.launch, e.node, e.attempt) for e in found]
+
+    def said(self) -> str:
+        """What the workers have logged so far."""
+        return self.errors.read_text()
 
     def until_executed(self, number: int, node: str) -> None:
         until(lambda: (number, node, 0) in self.executions())
@@ -113,9 +119,10 @@ class Place:
 
 
 @contextmanager
-def place(folder: Path) -> Iterator[Place]:
-    """Leave no process behind, whatever becomes of the test."""
-    made = Place(folder)
+def place(folder: Path, disk: Path | None = None) -> Iterator[Place]:
+    """Leave no process behind, whatever becomes of the test. `disk`: where the database is to lie,
+    apart from the rest."""
+    made = Place(folder, disk)
     try:
         yield made
     finally:
