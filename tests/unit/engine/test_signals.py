@@ -202,7 +202,7 @@ def test_a_parked_run_resumes_at_once_when_it_is_signalled_in_the_same_process(
 class Deaf(VirtualStore):
     """A store that gives no hints."""
 
-    def subscribe(self, call: Any) -> Any:
+    def subscribe(self, call: Any, posted: Any = None) -> Any:
         return lambda: None
 
 
