@@ -30,7 +30,8 @@ def retry(
 ) -> None:
     """Let the ended run WORKFLOW/ID go on. What had completed is kept and not done again.
 
-    A worker takes it, `perdure run FILE --id ID` is one.
+    A worker takes it, `perdure run FILE --id ID` is one. A run that was paused stays so: `perdure
+    unpause` it.
     """
     import asyncio
 

@@ -28,6 +28,7 @@ from perdure.kernel.actions import (
     Transition,
 )
 from perdure.kernel.events import DeadlineReached, TimerFired
+from perdure.model.errors import PayloadMissing
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -104,9 +105,13 @@ class Effects:
     async def _fetch_input(self, node: str, task: str, number: int, stored: Inputs) -> None:
         live = self._live
         assert isinstance(stored.place, tuple)
-        data = await self._shell.read(live.key, stored.place)
-        stored.place = Raw(data)
-        live.fetching -= 1
+        try:
+            stored.place = Raw(await self._shell.read(live.key, stored.place))
+        except PayloadMissing as error:
+            live.stall(f"the input of node {node} is gone: {error}")
+            return
+        finally:
+            live.fetching -= 1
         # Meanwhile the run may have gone, or nobody may want the attempt any more.
         if not live.dead and self.inputs.get(node) is stored:
             self._order(node, task, number, stored)

@@ -31,9 +31,16 @@ class Lane(Generic[Row, Answer]):
     company: the store answers before `send` returns, or nobody else is there to write."""
 
     def __init__(
-        self, send: Send[Row, Answer], *, alone: Callable[[], bool], most: int = 256
+        self,
+        send: Send[Row, Answer],
+        *,
+        alone: Callable[[], bool],
+        most: int = 256,
+        note: Callable[[StoreError | None], None] | None = None,
     ) -> None:
+        """`note` is told when the store does not answer, and (None) when it does again."""
         self._send = send
+        self._note = note
         self._alone = alone
         self._most = most
         self._waiting: list[tuple[Row, Then]] = []
@@ -111,7 +118,10 @@ class Lane(Generic[Row, Answer]):
         if isinstance(answers, Exception):
             self._halve(batch, answers)
         else:
-            self._delay = FIRST_DELAY
+            if self._delay > FIRST_DELAY:
+                self._delay = FIRST_DELAY
+                if self._note is not None:
+                    self._note(None)
             for (_, then), answer in zip(batch, answers, strict=True):
                 _tell(then, answer)
         if self._waiting or self._batches or self._idle:
@@ -128,7 +138,8 @@ class Lane(Generic[Row, Answer]):
 
     def _try_again(self, batch: list[tuple[Row, Then]], error: StoreError) -> None:
         delay, self._delay = self._delay, min(self._delay * 2, LONGEST_DELAY)
-        _log.warning("the store did not answer (%s); trying again in %.2g s", error, delay)
+        if self._note is not None:
+            self._note(error)
         loop = asyncio.get_running_loop()
         self._retry = loop.call_later(delay, self._write, batch)
 

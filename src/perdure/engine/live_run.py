@@ -30,9 +30,9 @@ from perdure.kernel.fold import fold_transition
 from perdure.kernel.protocol import Decision, Load, Loaded, Machine
 from perdure.kernel.run import Run
 from perdure.model.definition import Definition
-from perdure.model.errors import PerdureError, StoreError
+from perdure.model.errors import PayloadMissing, PerdureError, StoreError
 from perdure.model.status import TERMINAL
-from perdure.stores.port import JournalRow, Mail, RunChange, Stall
+from perdure.stores.port import JournalRow, Mail, Release, RunChange, Stall
 
 if TYPE_CHECKING:
     from perdure.engine.shell import Shell
@@ -154,6 +154,8 @@ class LiveRun:
         self._pumping = True
         try:
             while self.inbox and self._decision is None and not self.dead:
+                if self._decided and self._shell.unwritten.one_by_one(self.key):
+                    break
                 first = self.inbox[0]
                 if type(first) is Mail:
                     self._open(first)
@@ -170,6 +172,9 @@ class LiveRun:
         """A message's turn. One that a run which has ended did not read stays unread."""
         if self.run.status in TERMINAL:
             self.inbox.popleft()
+            return
+        if (why := self._shell.unwritten.why(self.key, mail.n)) is not None:
+            self._refuse(PerdureError(why))
             return
         try:
             event = event_of(mail)
@@ -188,6 +193,8 @@ class LiveRun:
                 asked = decision.throw(answer)
         except StopIteration as stop:
             self._take(self.inbox.popleft(), stop.value)
+        except PayloadMissing as error:
+            self.stall(f"a value it needs is gone: {error}")
         except StoreError as error:
             self._try_again_later(error)
         except Exception as error:
@@ -297,6 +304,9 @@ class LiveRun:
         except StoreError as error:
             _log.warning("%s/%s: its mail: %s", self.definition.name, self.run_id, error)
             messages = ()  # the next beat says again that there is some
+        except Exception:
+            _log.exception("%s/%s: its mail could not be read", self.definition.name, self.run_id)
+            messages = ()
         self.mailbox.fetching = False
         self.fetching -= 1
         if self.dead:
@@ -313,7 +323,11 @@ class LiveRun:
         self.under_way = transitions
         self.seq += 1
         self._submitted = self._read
-        body, payloads = encode_row(transitions)
+        try:
+            body, payloads = encode_row(transitions)
+        except Exception as error:  # as good as a row that the store cannot write
+            self._answered(error)
+            return
         if change is None and ends(transitions):
             change = finish_of(transitions, payloads, self.definition.retention)
         shell = self._shell
@@ -351,7 +365,10 @@ class LiveRun:
         else:
             self.seq -= 1
             _log.error("%s/%s cannot be recorded: %s", self.definition.name, self.run_id, verdict)
-            self.stall(f"its journal could not be written: {verdict}")
+            if self._shell.unwritten.blame(self.key, self._recorded, self._submitted, verdict):
+                self._leave(Release(0))
+            else:
+                self.stall(f"its journal could not be written: {verdict}")
 
     def carry_out(self, transitions: Sequence[Transition]) -> None:
         """What these transitions, durable now, set going."""

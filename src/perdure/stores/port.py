@@ -398,7 +398,7 @@ class Store(Protocol):
         does closing the store."""
 
     async def payloads(self, key: bytes, refs: Sequence[tuple[int, int]]) -> list[bytes]:
-        """The large values at (seq, n), in order. Raises StoreError if one is missing."""
+        """The large values at (seq, n), in order. Raises PayloadMissing."""
 
     async def define(self, definition: StoredDefinition) -> None:
         """Publish a definition; the same hash again changes nothing."""

@@ -420,8 +420,12 @@ def test_a_run_whose_large_input_is_lost_keeps_no_other_run_waiting() -> None:
         async with engine_on(store, g, work) as engine:
             for name in ("r1", "r2"):
                 assert await engine.get(g, name).result(timeout=60) == {"a": 5000}
-            assert await engine.get(g, "r0").status() == "running"
+            info = await engine.get(g, "r0").describe()
+            assert info.status == "running"
+            assert info.stalled is not None
+            assert "lacks the payload" in info.stalled
             lost.update(kept)
+            await engine.get(g, "r0").unpause()
             assert await engine.get(g, "r0").result(timeout=60) == {"a": 5000}
 
     run(main())

@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
-from perdure.model.errors import NotFound, RunActive, StoreError
+from perdure.model.errors import NotFound, PayloadMissing, RunActive, StoreError
 from perdure.stores.hints import Hints
 from perdure.stores.memory.places import Places
 from perdure.stores.memory.run import MemoryRun
@@ -177,7 +177,7 @@ class MemoryStore:
         held = self._runs[key].payloads if key in self._runs else {}
         missing = [ref for ref in refs if ref not in held]
         if missing:
-            raise StoreError(f"run {key.hex()} lacks the payloads (seq, n) {missing}")
+            raise PayloadMissing(f"run {key.hex()} lacks the payloads (seq, n) {missing}")
         return [held[ref] for ref in refs]
 
     async def find(self, query: RunQuery) -> Sequence[RunRow]:

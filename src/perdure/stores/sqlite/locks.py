@@ -163,8 +163,8 @@ class WorkerLocks:
             self.leave(worker)
 
     def renew(self, worker: str) -> bool:
-        """Lock anew where somebody removed the file of a worker of this process: held by an open
-        file that has no name, the lock tells nobody anything. Whether that was so. Raises StoreError."""
+        """Lock anew where somebody removed the file of a worker of this process: the lock of a
+        file without a name tells nobody anything. Whether that was so. Raises StoreError."""
         lock = self._mine.get(worker)
         # Where it is there and not ours, somebody looks at it: at the next beat.
         if lock is None or lock.is_there() or not self.take(worker):
