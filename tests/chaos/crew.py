@@ -15,16 +15,18 @@ from pathlib import Path
 
 import msgspec
 
-from tests.chaos.lane import PATIENCE, ends_within
+from tests.chaos.lane import PATIENCE, ends_within, stops_within
 from tests.chaos.record import Record
 from tests.chaos.sender import Errand
 from tests.chaos.waiting import Execution
-from tests.chaos.worker import LOCKED, Launch
+from tests.chaos.worker import BEFORE, LOCKED, Launch
 from tests.tidy.tree import ROOT
 
 RUNS_A_BATCH = 14
 #: Seconds; the beats are six to a lease.
 LEASE = 3.0
+#: Seconds a worker may take to come to what it was told to stop at.
+HOLD_WITHIN = 4.0
 
 
 class Member:
@@ -41,7 +43,8 @@ class Member:
 
 
 class Crew:
-    """`kills` of workers and senders by SIGKILL, `stops` by SIGSTOP. `stalls`: what was said of
+    """`kills` of workers and senders by SIGKILL, `stops` by SIGSTOP, `held` of them between
+    deciding and recording. `stalls`: what was said of
     stalled runs."""
 
     def __init__(self, folder: Path, size: int, sync: str, seed: int) -> None:
@@ -51,7 +54,7 @@ class Crew:
         self.log.touch()
         self.errors = folder / "errors"
         self.record = Record(self.db)
-        self.kills = self.stops = self.runs = self.finished = 0
+        self.kills = self.stops = self.held = self.runs = self.finished = 0
         self.stalls: list[str] = []
         self.members: list[Member] = []
         self._size = size
@@ -179,7 +182,12 @@ class Crew:
     # ------------------------------------------------------------------------------ stopping
 
     def _stop(self, member: Member) -> None:
-        """Stopped, for longer than its lease; another process takes its place."""
+        """Stopped, for longer than its lease; another process takes its place. Wherever it is, or
+        at the moment when it has decided something and recorded nothing yet."""
+        told = self._chance.choice([None, *BEFORE])
+        if told is not None and member.up:
+            member.process.send_signal(told)
+            self.held += stops_within(HOLD_WITHIN, member.process)
         member.process.send_signal(signal.SIGSTOP)
         self.stops += 1
         member.names = self.record.workers().get(member.process.pid, set())

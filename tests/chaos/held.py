@@ -12,7 +12,7 @@ import logging
 import signal
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -72,10 +72,12 @@ class HoldingStore(SqliteStore):
     """Stops the whole process before one commit, or before one park."""
 
     hold = ""
+    #: How many runs the engine has in hand.
+    in_hand: Callable[[], int]
 
     def commit(self, rows: Sequence[JournalRow], done: CommitDone) -> None:
         if any(self._is_it(row) for row in rows):
-            done = _telling(done)
+            done = self._telling(done)
             self._stop()
         super().commit(rows, done)
 
@@ -99,13 +101,13 @@ class HoldingStore(SqliteStore):
         tell("held")
         signal.raise_signal(signal.SIGSTOP)
 
+    def _telling(self, done: CommitDone) -> CommitDone:
+        def answered(answer: Sequence[Any] | Exception) -> None:
+            done(answer)
+            said = str(answer) if isinstance(answer, Exception) else " ".join(answer)
+            tell(f"{said}, {self.in_hand()} in hand")
 
-def _telling(done: CommitDone) -> CommitDone:
-    def answered(answer: Sequence[Any] | Exception) -> None:
-        done(answer)
-        tell(str(answer) if isinstance(answer, Exception) else " ".join(answer))
-
-    return answered
+        return answered
 
 
 async def main() -> None:
@@ -114,6 +116,7 @@ async def main() -> None:
     store.hold = told.hold
     served = (HANDED, work, FILLING, fill) if told.serves else ()
     engine = Engine(store, served, grace=0, poll=0.1, park_after=told.park_after)
+    store.in_hand = lambda: len(engine._shell.live)
     LOGS.append(Log(told.log, told.number, lambda: engine._shell.worker))
     async with engine:
         tell(f"up {engine._shell.worker}")

@@ -3,7 +3,6 @@ journal says in the end."""
 
 from __future__ import annotations
 
-import os
 import signal
 import subprocess
 import sys
@@ -20,7 +19,7 @@ from perdure.codec.journal import decode_row
 from perdure.kernel.actions import Action
 from perdure.stores.port import LoadedRun
 from tests.chaos.held import HANDED, Launch
-from tests.chaos.lane import PATIENCE, looked_into
+from tests.chaos.lane import PATIENCE, looked_into, stops_within
 from tests.chaos.waiting import Execution
 from tests.tidy.tree import ROOT
 
@@ -52,8 +51,7 @@ class Post:
     def is_held(self) -> None:
         """Wait until it has stopped itself."""
         assert self.hears() == "held"
-        stopped = os.WSTOPPED | os.WNOWAIT | os.WNOHANG
-        until(lambda: os.waitid(os.P_PID, self.process.pid, stopped) is not None)
+        assert stops_within(PATIENCE, self.process)
 
     def goes_on(self) -> str:
         """Let it go on; what became of what it held."""

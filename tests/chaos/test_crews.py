@@ -103,9 +103,10 @@ def summary(crews: list[Crew], repeats: int) -> str:
     def total(name: str) -> int:
         return sum(getattr(crew, name) for crew in crews)
 
+    dead = sum(crew.record.silenced for crew in crews)
     return (
         f"chaos of crews seed={SEED}: {total('kills')} kills, {total('stops')} stops past the "
-        f"lease ({sum(crew.record.silenced for crew in crews)} declared dead) among "
+        f"lease ({total('held')} before a commit, {dead} declared dead) among "
         f"{sum(len(crew.members) for crew in crews)} workers, {total('runs')} runs, "
         f"{sum(len(crew.record.rows) for crew in crews)} rows, {repeats} repeats, "
         f"{sum(len(crew.stalls) for crew in crews)} stalls"

@@ -82,7 +82,7 @@ def test_an_outcome_that_was_held_over_a_takeover_is_never_recorded(
         await asyncio.to_thread(late.is_held)
         other = at.launch(gated=True)
         await asyncio.to_thread(at.until_executed, 1, node)
-        assert await asyncio.to_thread(late.goes_on) == "refused"
+        assert await asyncio.to_thread(late.goes_on) == "refused, 0 in hand"
         at.gate.touch()
         output = await ended(run)
         assert output["told"] == {"by": "r1"}
@@ -122,7 +122,7 @@ def test_an_outcome_that_was_held_until_others_ended_the_run_changes_nothing(
         at.launch()
         output = await ended(run)
         before = await stored(client, "r1")
-        assert await asyncio.to_thread(late.goes_on) == "refused"
+        assert await asyncio.to_thread(late.goes_on) == "refused, 0 in hand"
         assert await ended(run) == output
         after = await stored(client, "r1")
         assert after == before
@@ -139,7 +139,7 @@ def test_a_signal_that_was_held_over_a_takeover_is_read_once(tmp_path: Path) -> 
         await asyncio.to_thread(late.is_held)
         at.launch(serves=False)
         await asyncio.to_thread(until, lambda: at.owner("r1") is None)
-        assert await asyncio.to_thread(late.goes_on) == "refused"
+        assert await asyncio.to_thread(late.goes_on) == "refused, 0 in hand"
         assert await ended(run) == {"told": {"by": "r1"}, "first": 0, "second": 0}
         loaded = await stored(client, "r1")
         [fence] = taken_over(loaded)
@@ -173,7 +173,7 @@ def test_an_outcome_held_past_the_lease_that_nobody_took_over_is_recorded(tmp_pa
         run = await started(client, "r1")
         await asyncio.to_thread(late.is_held)
         await asyncio.sleep(at.lease + 0.5)
-        assert await asyncio.to_thread(late.goes_on) == "accepted"
+        assert await asyncio.to_thread(late.goes_on) == "accepted, 1 in hand"
         assert await ended(run) == {"told": {"by": "r1"}, "first": 0, "second": 0}
         assert at.executions() == [(0, "first", 0), (0, "second", 0)]
         loaded = await stored(client, "r1")

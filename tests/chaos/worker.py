@@ -2,20 +2,29 @@
 
 Run as a module with a Launch as JSON; says "up" once its engine is open. SIGTERM ends it in
 order, without waiting for what is executing. It exits with LOCKED if somebody keeps the file.
+
+At the signals of BEFORE it stops itself between deciding and recording: stopped from outside, it
+nearly always learns first that it was declared dead, and then records nothing anyway.
 """
 
 from __future__ import annotations
 
 import asyncio
+import signal
 import sys
-from typing import Final
+from collections.abc import Sequence
+from typing import Final, Literal
 
 import msgspec
 
 from perdure import Engine, StoreError
+from perdure.stores.port import CommitDone, JournalRow
+from perdure.stores.sqlite import SqliteStore
 from tests.chaos.waiting import GRAPHS, LOGS, STEPS, Log
 
 LOCKED: Final = 42
+#: At which signal it stops before which row: any, or one that records what took long.
+BEFORE: Final = {signal.SIGUSR1: b"", signal.SIGUSR2: b'"long"'}
 
 
 class Launch(msgspec.Struct):
@@ -24,11 +33,32 @@ class Launch(msgspec.Struct):
     number: int
     db: str
     log: str
-    sync: str
+    sync: Literal["full", "normal"]
+
+
+class StoppingStore(SqliteStore):
+    """Stops the process before a commit, when told to."""
+
+    before: bytes | None = None
+
+    def listen(self) -> None:
+        for number in BEFORE:
+            signal.signal(number, self._told)
+
+    def _told(self, number: int, frame: object) -> None:
+        self.before = BEFORE[signal.Signals(number)]
+
+    def commit(self, rows: Sequence[JournalRow], done: CommitDone) -> None:
+        before = self.before
+        if before is not None and any(before in row.body for row in rows):
+            self.before = None
+            signal.raise_signal(signal.SIGSTOP)
+        super().commit(rows, done)
 
 
 async def main(launch: Launch) -> None:
-    store = f"sqlite:///{launch.db}?sync={launch.sync}"
+    store = StoppingStore(launch.db, synchronous=launch.sync)
+    store.listen()
     engine = Engine(store, [*GRAPHS, *STEPS], grace=0, poll=0.1, park_after=0.2)
     LOGS.append(Log(launch.log, launch.number, lambda: engine._shell.worker))
     async with engine:
