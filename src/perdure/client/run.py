@@ -163,8 +163,8 @@ class Run(Generic[T_co]):
 
         from_node: do this node and all that comes after it again; failed=True: every node that
         failed and all that comes after those. What else completed is kept. input, config:
-        replace the run's. Its deadline begins anew; a run that was paused stays so, which is
-        logged: unpause it. Raises NotFound, RunActive while the run has
+        replace the run's. Its deadline begins anew; a run that was paused stays so: nothing
+        starts until it is unpaused. Raises NotFound, RunActive while the run has
         not ended, InvalidRequest for a node that is not there; then nothing has changed.
         """
         if (from_node is None) != failed:

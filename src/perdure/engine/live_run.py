@@ -165,6 +165,9 @@ class LiveRun:
                 self._submit(self._decided, None)
         finally:
             self._pumping = False
+        if self.inbox and self.under_way is None and self._decision is None:
+            # One event a row, and the store has answered already.
+            asyncio.get_running_loop().call_soon(self.pump)
         if not self.dead and self.work.orders:
             self.work.start()
 

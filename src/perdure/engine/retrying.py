@@ -102,7 +102,7 @@ async def _decide(
             transitions.append(await _read(store, machine, mail, recorded, claim.key))
             read_to = mail.n
     if recorded.run.status == "running" and recorded.run.paused:
-        _log.warning(
+        _log.info(
             "%s/%s was paused and stays so: nothing starts until it is unpaused",
             definition.name, request.id,
         )  # fmt: skip
