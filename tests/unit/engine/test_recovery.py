@@ -21,6 +21,7 @@ from tests.virtual.stores import LateStore, VirtualStore
 def test_a_pending_attempt_runs_again_with_its_number_and_idempotency_key(
     kind: type[VirtualStore],
 ) -> None:
+    # scenario 59
     seen: list[tuple[int, str]] = []
 
     @step(retry=Retry(3, initial=1))
