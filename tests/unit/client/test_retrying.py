@@ -250,6 +250,48 @@ def test_a_retry_that_leads_straight_to_an_end_ends_the_run_anew(kind: type[Virt
     run(main())
 
 
+@STORES
+def test_a_retry_that_leads_straight_to_an_end_is_on_the_version_that_led_there(
+    kind: type[VirtualStore],
+) -> None:
+    nodes = [echo("a", 1), node("f", "FORK")]
+    old = graph("g", nodes, output="{{input.text}}")
+    newer = graph("g", nodes, output="{{input.text + '!'}}")
+
+    async def main() -> None:
+        store = kind()
+        async with engine_on(store, old, work) as engine:
+            await engine.run(old, {"text": "x"}, id="1")
+        async with engine_on(store, newer, work) as engine:
+            started = engine.get("g", "1")
+            await started.retry(from_node="f")
+            assert await started.result() == "x!"
+            assert (await started.describe()).version == newer.version
+            assert (await store.describe("g", "1")).hash == newer.hash
+
+    run(main())
+
+
+def test_a_run_that_was_paused_is_so_after_its_retry() -> None:
+    g = graph("g", [echo("a", "bad"), echo("b", 2)])
+
+    async def main() -> None:
+        async with engine_on(VirtualStore(), g, work) as engine:
+            started = await engine.start(g, id="1")
+            await started.pause()
+            with pytest.raises(RunFailed):
+                await started.result()
+            mended()
+            made.clear()
+            await started.retry(failed=True)
+            await asyncio.sleep(60)
+            assert made == [], "as the description of retry says"
+            await started.unpause()
+            assert await started.result() == {"b": 2}
+
+    run(main())
+
+
 def test_mail_that_was_unread_at_the_end_does_not_end_the_retried_run() -> None:
     g = graph("g", [echo("a", "{{input.text}}"), wait_for("ok", "go")])
 

@@ -35,7 +35,7 @@ def test_a_beat_is_two_statements_and_a_look_at_what_is_due_mostly_none(
             later = store.now() + 10**12
             await start(store, *[new(n, ready_at=later) for n in range(1, parked + 1)])
             names = [f"order-{n}" for n in range(20)] + ["order"]
-            look = lambda: store.claim_runs("w1", names, 10)  # noqa: E731
+            look = lambda: store.claim_runs("w1", names, 10)
             await look()
             await store.beat("w1")
             assert await asked(counts, lambda: store.beat("w1")) == 2
