@@ -109,6 +109,7 @@ def test_a_retry_can_bring_another_input(kind: type[VirtualStore], text: str) ->
 
 @pytest.mark.rule("G-92", "G-101")
 def test_a_retry_moves_the_run_to_the_version_that_is_served() -> None:
+    # scenario 277
     newer = graph("chain", [echo("a", 1), echo("b", "good"), echo("d", "{{tasks.b.output}}")])
 
     async def main() -> None:
@@ -317,6 +318,7 @@ def test_mail_that_was_unread_at_the_end_does_not_end_the_retried_run() -> None:
 
 @STORES
 def test_of_two_retries_at_once_one_is_made(kind: type[VirtualStore]) -> None:
+    # scenario 102
     class Slow(kind):  # type: ignore[misc, valid-type]
         async def load(self, key: bytes) -> Any:
             await asyncio.sleep(0.01)

@@ -270,6 +270,7 @@ def test_a_signal_of_another_process_is_taken_within_a_poll_interval(
 
 
 def test_a_signal_sent_while_nobody_works_is_there_when_somebody_does() -> None:
+    # scenario 5
     async def main() -> None:
         store = VirtualStore()
         async with engine_on(store, ONE) as engine:
