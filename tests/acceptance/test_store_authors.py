@@ -34,7 +34,7 @@ class ShelfStore(MemoryStore):
     def drop_session(self, worker):
         self.crash(worker)
 
-    def subscribe(self, call):
+    def subscribe(self, call, posted=None):
         raise Unsupported("a shelf tells nobody that something was put on it")
 """
 

@@ -10,6 +10,7 @@ import asyncio
 import logging
 import random
 from collections.abc import Callable, Coroutine, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from typing import Any, Final, Protocol
 
@@ -36,7 +37,7 @@ from perdure.kernel.protocol import Codec, Deps
 from perdure.kernel.run import Run
 from perdure.model.definition import Definition
 from perdure.model.durations import SECOND
-from perdure.model.errors import PayloadMissing, PerdureError, StoreError
+from perdure.model.errors import PayloadMissing, PerdureError, StoreError, Unsupported
 from perdure.model.policy import NO_RETRY, RetryPolicy
 from perdure.stores.port import (
     LEASE,
@@ -165,7 +166,8 @@ class Shell:
         if freed:
             _log.info("%d run(s) of workers that died go on here", freed)
         self.watchdog.open()
-        self._unsubscribe = self.store.subscribe(self._hinted, self._overheard)
+        with suppress(Unsupported):  # due runs and mail are found by looking, only later
+            self._unsubscribe = self.store.subscribe(self._hinted, self._overheard)
         await self.claims.open()
         self.beats.open()
         self.spawn(purge_for_ever(self.store))

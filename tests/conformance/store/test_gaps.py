@@ -31,14 +31,14 @@ ABOUT_SHARING = about("processes")
 class Silent(MemoryStore):
     """Tells nobody anything."""
 
-    def subscribe(self, call: Callable[[], None]) -> Callable[[], None]:
+    def subscribe(self, call: Any, posted: Any = None) -> Callable[[], None]:
         raise Unsupported(REASON)
 
 
 class SilentAfterAll(MemoryStore):
     """Refuses, when it has already done something."""
 
-    def subscribe(self, call: Callable[[], None]) -> Callable[[], None]:
+    def subscribe(self, call: Any, posted: Any = None) -> Callable[[], None]:
         self._runs[min(self._runs)].ready_at = 7
         raise Unsupported(REASON)
 
@@ -46,14 +46,14 @@ class SilentAfterAll(MemoryStore):
 class Wordless(MemoryStore):
     """Refuses without a reason."""
 
-    def subscribe(self, call: Callable[[], None]) -> Callable[[], None]:
+    def subscribe(self, call: Any, posted: Any = None) -> Callable[[], None]:
         raise Unsupported
 
 
 class Broken(MemoryStore):
     """Cannot, and does not say it as it should."""
 
-    def subscribe(self, call: Callable[[], None]) -> Callable[[], None]:
+    def subscribe(self, call: Any, posted: Any = None) -> Callable[[], None]:
         raise NotImplementedError
 
 
