@@ -19,14 +19,12 @@ from tests.chaos.lane import PATIENCE, ends_within, stops_within
 from tests.chaos.record import Record
 from tests.chaos.sender import Errand
 from tests.chaos.waiting import Execution
-from tests.chaos.worker import BEFORE, LOCKED, Launch
+from tests.chaos.worker import BEFORE, HOLD_WITHIN, LOCKED, Launch
 from tests.tidy.tree import ROOT
 
 RUNS_A_BATCH = 14
 #: Seconds; the beats are six to a lease.
 LEASE = 3.0
-#: Seconds a worker may take to come to what it was told to stop at.
-HOLD_WITHIN = 4.0
 
 
 class Member:
@@ -91,8 +89,11 @@ class Crew:
         while not ends_within(0.5, self._sender):
             assert time.monotonic() < deadline, "not all runs have ended"
             self._fill()  # a worker may find the file locked, and give up
+            for member in self._working:  # one may have stopped itself too late to be noticed
+                member.process.send_signal(signal.SIGCONT)
         self._sender_ended(0)
         for member in self._working:
+            member.process.send_signal(signal.SIGCONT)
             member.process.terminate()
             member.process.communicate(timeout=PATIENCE)
             # One that was not up yet does not know how to end in order.

@@ -12,6 +12,7 @@ from __future__ import annotations
 import asyncio
 import signal
 import sys
+import time
 from collections.abc import Sequence
 from typing import Final, Literal
 
@@ -23,6 +24,8 @@ from perdure.stores.sqlite import SqliteStore
 from tests.chaos.waiting import GRAPHS, LOGS, STEPS, Log
 
 LOCKED: Final = 42
+#: Seconds a worker may take to come to what it was told to stop at; then it forgets it.
+HOLD_WITHIN: Final = 4.0
 #: At which signal it stops before which row: any, or one that records what took long.
 BEFORE: Final = {signal.SIGUSR1: b"", signal.SIGUSR2: b'"long"'}
 
@@ -40,6 +43,7 @@ class StoppingStore(SqliteStore):
     """Stops the process before a commit, when told to."""
 
     before: bytes | None = None
+    until = 0.0
 
     def listen(self) -> None:
         for number in BEFORE:
@@ -47,12 +51,14 @@ class StoppingStore(SqliteStore):
 
     def _told(self, number: int, frame: object) -> None:
         self.before = BEFORE[signal.Signals(number)]
+        self.until = time.monotonic() + HOLD_WITHIN
 
     def commit(self, rows: Sequence[JournalRow], done: CommitDone) -> None:
         before = self.before
         if before is not None and any(before in row.body for row in rows):
             self.before = None
-            signal.raise_signal(signal.SIGSTOP)
+            if time.monotonic() < self.until:
+                signal.raise_signal(signal.SIGSTOP)
         super().commit(rows, done)
 
 
