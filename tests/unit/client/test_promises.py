@@ -180,3 +180,30 @@ def test_a_delay_is_waited_for_only_when_there_is_another_attempt(
             assert seconds <= now() < seconds + 1
 
     run(main())
+
+
+@pytest.mark.rule("D-19")
+@pytest.mark.parametrize(("definition", "seconds"), [(LONG, 10), (BAD, 0)], ids=["good", "bad"])
+def test_a_call_with_the_same_key_gets_the_first_outcome_whichever_process_works_on_it(
+    definition: Any, seconds: float
+) -> None:
+    async def outcome(client: Client) -> Any:
+        try:
+            return await client.run(definition, idempotency_key="k")
+        except RunFailed as error:
+            return (error.kind, str(error))
+
+    async def main() -> None:
+        store = VirtualStore()
+        async with engine_on(store, *ALL) as engine:
+            first = asyncio.ensure_future(outcome(engine))
+            await asyncio.sleep(0)
+            beside = await outcome(client_on(store))  # it is still at work, elsewhere
+            later = await outcome(client_on(store))
+            assert await first == beside == later
+            assert beside == ({"a": "done"} if definition is LONG else ("shop.closed", beside[1]))
+            assert seconds <= now() < seconds + 1
+            actions = await store.actions(definition.name, "k")
+            assert actions.count("DispatchTask a") == 1
+
+    run(main())
