@@ -185,7 +185,7 @@ class Crew:
     def _stop(self, member: Member) -> None:
         """Stopped, for longer than its lease; another process takes its place. Wherever it is, or
         at the moment when it has decided something and recorded nothing yet."""
-        told = self._chance.choice([None, *BEFORE])
+        told = self._chance.choice([None, *BEFORE, signal.SIGUSR2])
         if told is not None and member.up:
             member.process.send_signal(told)
             self.held += stops_within(HOLD_WITHIN, member.process)

@@ -19,6 +19,8 @@ from typing import Final, Literal
 import msgspec
 
 from perdure import Engine, StoreError
+from perdure.codec.journal import decode_row
+from perdure.kernel.actions import CompleteTask
 from perdure.stores.port import CommitDone, JournalRow
 from perdure.stores.sqlite import SqliteStore
 from tests.chaos.waiting import GRAPHS, LOGS, STEPS, Log
@@ -26,8 +28,8 @@ from tests.chaos.waiting import GRAPHS, LOGS, STEPS, Log
 LOCKED: Final = 42
 #: Seconds a worker may take to come to what it was told to stop at; then it forgets it.
 HOLD_WITHIN: Final = 4.0
-#: At which signal it stops before which row: any, or one that records what took long.
-BEFORE: Final = {signal.SIGUSR1: b"", signal.SIGUSR2: b'"long"'}
+#: At which signal it stops before which row: any, or one that records the outcome of this node.
+BEFORE: Final = {signal.SIGUSR1: "", signal.SIGUSR2: "long"}
 
 
 class Launch(msgspec.Struct):
@@ -42,7 +44,7 @@ class Launch(msgspec.Struct):
 class StoppingStore(SqliteStore):
     """Stops the process before a commit, when told to."""
 
-    before: bytes | None = None
+    before: str | None = None
     until = 0.0
 
     def listen(self) -> None:
@@ -55,11 +57,20 @@ class StoppingStore(SqliteStore):
 
     def commit(self, rows: Sequence[JournalRow], done: CommitDone) -> None:
         before = self.before
-        if before is not None and any(before in row.body for row in rows):
+        if before is not None and any(not before or completes(row, before) for row in rows):
             self.before = None
             if time.monotonic() < self.until:
                 signal.raise_signal(signal.SIGSTOP)
         super().commit(rows, done)
+
+
+def completes(row: JournalRow, node: str) -> bool:
+    """Whether the row records the outcome of this node."""
+    return any(
+        type(action) is CompleteTask and action.node == node
+        for transition in decode_row(row.body)
+        for action in transition.actions
+    )
 
 
 async def main(launch: Launch) -> None:
