@@ -7,6 +7,7 @@ and neither is SQLite.
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import os
 import socket
@@ -124,6 +125,12 @@ def holder(path: Path) -> str:
         return "another process"
 
 
+def advice(error: OSError, otherwise: str) -> str:
+    """What to do where a file cannot be written."""
+    full = error.errno in {errno.ENOSPC, errno.EDQUOT}
+    return "the disk is full, free some space" if full else otherwise
+
+
 class WorkerLocks:
     """One lock file per registered worker, in a folder beside the database."""
 
@@ -142,7 +149,8 @@ class WorkerLocks:
             lock.sign()
         except OSError as error:
             raise StoreError(
-                f"folder {self._folder} cannot be written ({error.strerror}): check its permissions"
+                f"folder {self._folder} cannot be written ({error.strerror}): "
+                + advice(error, "check its permissions")
             ) from error
         self._mine[worker] = lock
         return True

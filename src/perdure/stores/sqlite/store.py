@@ -56,7 +56,7 @@ from perdure.stores.sqlite.driver import (
 )
 from perdure.stores.sqlite.due import Due, look
 from perdure.stores.sqlite.journal import commit_rows
-from perdure.stores.sqlite.locks import FileLock, WorkerLocks, holder
+from perdure.stores.sqlite.locks import FileLock, WorkerLocks, advice, holder
 from perdure.stores.sqlite.migrate import (
     check_current,
     check_place,
@@ -196,8 +196,8 @@ class SqliteStore:
             self._lock = self._lock_in_time(file, alone=alone)
         except OSError as error:
             raise StoreError(
-                f"lock file {file} cannot be written ({error.strerror}): check the permissions "
-                "of the folder"
+                f"lock file {file} cannot be written ({error.strerror}): "
+                + advice(error, "check the permissions of the folder")
             ) from error
         if self._lock is not None:
             if alone:
