@@ -17,7 +17,10 @@ from tests.virtual.engines import engine_on, graph, task
 from tests.virtual.loop import run
 from tests.virtual.stores import VirtualStore
 
-ERROR = StoreError("the disk is away")
+
+def error() -> StoreError:
+    """Always a new one: what was raised remembers where."""
+    return StoreError("the disk is away")
 
 
 @step
@@ -37,7 +40,7 @@ class Away(VirtualStore):
 
     def _check(self) -> None:
         if self.away:
-            raise ERROR
+            raise error()
 
     async def beat(self, worker: str) -> Beat:
         self._check()
@@ -52,7 +55,7 @@ class Away(VirtualStore):
 
     def commit(self, rows: Sequence[JournalRow], done: CommitDone) -> None:
         if self.away:
-            done(ERROR)
+            done(error())
         else:
             super().commit(rows, done)
 
@@ -67,8 +70,8 @@ def test_the_first_failure_is_told_then_fewer_and_fewer_then_the_end() -> None:
     try:
         outages.note("looking", None)
         while now < 3600:
-            outages.note("looking", ERROR)
-            outages.note("beating", ERROR)
+            outages.note("looking", error())
+            outages.note("beating", error())
             now += 0.5
         outages.note("beating", None)
         assert "again" not in told[-1], "one of them still fails"

