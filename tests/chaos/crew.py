@@ -15,11 +15,11 @@ from pathlib import Path
 
 import msgspec
 
-from tests.chaos.lane import PATIENCE, ends_within
+from tests.chaos.lane import PATIENCE, ends_within, stops_within
 from tests.chaos.record import Record
 from tests.chaos.sender import Errand
 from tests.chaos.waiting import Execution
-from tests.chaos.worker import LOCKED, Launch
+from tests.chaos.worker import BEFORE, HOLD_WITHIN, LOCKED, Launch
 from tests.tidy.tree import ROOT
 
 RUNS_A_BATCH = 14
@@ -41,7 +41,8 @@ class Member:
 
 
 class Crew:
-    """`kills` of workers and senders by SIGKILL, `stops` by SIGSTOP. `stalls`: what was said of
+    """`kills` of workers and senders by SIGKILL, `stops` by SIGSTOP, `held` of them between
+    deciding and recording. `stalls`: what was said of
     stalled runs."""
 
     def __init__(self, folder: Path, size: int, sync: str, seed: int) -> None:
@@ -51,7 +52,7 @@ class Crew:
         self.log.touch()
         self.errors = folder / "errors"
         self.record = Record(self.db)
-        self.kills = self.stops = self.runs = self.finished = 0
+        self.kills = self.stops = self.held = self.runs = self.finished = 0
         self.stalls: list[str] = []
         self.members: list[Member] = []
         self._size = size
@@ -88,8 +89,11 @@ class Crew:
         while not ends_within(0.5, self._sender):
             assert time.monotonic() < deadline, "not all runs have ended"
             self._fill()  # a worker may find the file locked, and give up
+            for member in self._working:  # one may have stopped itself too late to be noticed
+                member.process.send_signal(signal.SIGCONT)
         self._sender_ended(0)
         for member in self._working:
+            member.process.send_signal(signal.SIGCONT)
             member.process.terminate()
             member.process.communicate(timeout=PATIENCE)
             # One that was not up yet does not know how to end in order.
@@ -179,7 +183,12 @@ class Crew:
     # ------------------------------------------------------------------------------ stopping
 
     def _stop(self, member: Member) -> None:
-        """Stopped, for longer than its lease; another process takes its place."""
+        """Stopped, for longer than its lease; another process takes its place. Wherever it is, or
+        at the moment when it has decided something and recorded nothing yet."""
+        told = self._chance.choice([None, *BEFORE, signal.SIGUSR2])
+        if told is not None and member.up:
+            member.process.send_signal(told)
+            self.held += stops_within(HOLD_WITHIN, member.process)
         member.process.send_signal(signal.SIGSTOP)
         self.stops += 1
         member.names = self.record.workers().get(member.process.pid, set())

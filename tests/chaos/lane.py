@@ -5,10 +5,12 @@ After each kill the journal is read: what it held before must be there unchanged
 
 from __future__ import annotations
 
+import os
 import random
 import signal
 import subprocess
 import sys
+import time
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -164,6 +166,19 @@ def ends_within(seconds: float, process: subprocess.Popen[bytes]) -> bool:
     except subprocess.TimeoutExpired:
         return False
     return True
+
+
+def stops_within(seconds: float, process: subprocess.Popen[bytes]) -> bool:
+    """Whether it is stopped by then, and did not end."""
+    deadline = time.monotonic() + seconds
+    look = os.WSTOPPED | os.WNOWAIT | os.WNOHANG
+    while process.poll() is None:
+        if os.waitid(os.P_PID, process.pid, look) is not None:
+            return True
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(0.01)
+    return False
 
 
 def looked_into(path: Path) -> Connection:

@@ -118,8 +118,14 @@ STUCK: Final = graph(
      wait("year", "365d"), node("j", "JOIN")],
     ["a f", "f long", "f never", "f year", "long j", "never j", "year j"],
 )  # fmt: skip
-GRAPHS: Final = (HOLD, GATED, LATE, STUCK)
-_ORDER: Final = (HOLD, GATED, HOLD, LATE, STUCK, HOLD, GATED)
+#: Nothing but its step moves it: while others that took the run are at the step, they record
+#: nothing, and only the row by which they took it keeps the one that was stopped from recording.
+LASTING: Final = graph(
+    "lasting", [_echo("a", "{{input.n}}"), _echo("long", "{{tasks.a.output}}", 3.5), _echo("b", 2)],
+    output={"long": "{{tasks.long.output}}"},
+)  # fmt: skip
+GRAPHS: Final = (HOLD, GATED, LATE, STUCK, LASTING)
+_ORDER: Final = (HOLD, GATED, LASTING, LATE, STUCK, HOLD, LASTING, GATED)
 
 
 def graph_of(n: int) -> Graph:
@@ -134,4 +140,6 @@ def expected(n: int) -> tuple[str, Any]:
         return "completed", {"b": n + 1, "one": 1, "two": 2}
     if name == "gated":
         return "completed", {"one": 1, "two": 2, "gate": "open"}
+    if name == "lasting":
+        return "completed", {"long": n}
     return ("failed", None) if name == "late" else ("canceled", None)

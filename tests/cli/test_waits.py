@@ -343,3 +343,15 @@ def test_watch_of_a_run_that_has_ended_is_its_result() -> None:
     write("bad.json", chain("bad", task("refuse", "refuse", {"text": "x"})))
     run("bad.json", "--id", "b", code=1)
     assert "node refuse, attempt 2: unlucky" in perdure("watch", "bad/b", code=1).stderr
+
+
+def test_a_retry_of_a_paused_run_says_that_it_stays_paused() -> None:
+    perdure("start", "review.json", *ANN)
+    perdure("pause", "review/ann")
+    left_paused = run("review.json", "--id", "ann", "--timeout", "1", code=4)
+    assert "paused" in left_paused.stderr
+    perdure("cancel", "review/ann")
+    run("review.json", "--id", "ann", code=1)
+    told = perdure("retry", "review/ann").stderr
+    assert "it was paused, and stays so" in told
+    assert "perdure unpause review/ann" in told

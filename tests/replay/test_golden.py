@@ -32,6 +32,7 @@ def test_a_golden_journal_is_read_to_the_actions_it_was_made_from(name: str) -> 
 
 @pytest.mark.parametrize("name", JOURNALS)
 def test_a_golden_journal_is_written_today_as_it_was(name: str) -> None:
+    # scenario 235
     assert (FOLDER / f"{name}.jsonl").read_bytes() == written(JOURNALS[name]())
 
 

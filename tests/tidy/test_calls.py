@@ -26,6 +26,7 @@ def test_floors_import_only_what_they_may() -> None:
 
 @pytest.mark.rule("G-1")
 def test_floors_call_only_what_they_may() -> None:
+    # scenario 22
     assert [p for s in sources("src") for p in calls.banned_calls(s)] == []
 
 

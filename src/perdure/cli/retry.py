@@ -8,7 +8,14 @@ import click
 
 from perdure.cli.exits import usage
 from perdure.cli.inputs import read_value
-from perdure.cli.options import RunName, RunNameType, existing, json_option, store_option
+from perdure.cli.options import (
+    RunName,
+    RunNameType,
+    command_of,
+    existing,
+    json_option,
+    store_option,
+)
 from perdure.cli.output import print_json
 
 if TYPE_CHECKING:
@@ -30,7 +37,8 @@ def retry(
 ) -> None:
     """Let the ended run WORKFLOW/ID go on. What had completed is kept and not done again.
 
-    A worker takes it, `perdure run FILE --id ID` is one.
+    A worker takes it, `perdure run FILE --id ID` is one. A run that was paused stays so: `perdure
+    unpause` it.
     """
     import asyncio
 
@@ -39,19 +47,28 @@ def retry(
     options: dict[str, Any] = {"failed": True} if node is None else {"from_node": node}
     if input_ is not None:
         options["input"] = read_value(input_, "--input")
-    info = asyncio.run(_retry(existing(store), name, options))
+    info, paused = asyncio.run(_retry(existing(store), name, options))
     if as_json:
         print_json({"workflow": name.workflow, "id": name.id, "status": info.status,
-                    "version": info.version})  # fmt: skip
+                    "version": info.version, "paused": paused})  # fmt: skip
         return
     start = "what failed" if node is None else f"node {node}"
     click.echo(f"{name} goes on from {start}, version {info.version}; a worker takes it", err=True)
+    if paused:
+        advice = command_of("unpause", str(name), store=store)
+        click.echo(f"it was paused, and stays so: nothing starts until you do: {advice}", err=True)
 
 
-async def _retry(store: str, name: RunName, options: dict[str, Any]) -> RunInfo:
+async def _retry(store: str, name: RunName, options: dict[str, Any]) -> tuple[RunInfo, bool]:
+    """The run as it is now, and whether it is paused."""
+    from perdure.cli.nodes import NodeBook
     from perdure.client.client import Client
 
+    book = NodeBook()
     async with Client(store) as client:
         run = client.get(*name)
         await run.retry(**options)
-        return await run.describe()
+        async for record in run.history():
+            book.take(record)
+        info = await run.describe()
+        return info, info.status == "running" and book.paused is not None

@@ -72,7 +72,8 @@ class Run(Generic[T_co]):
     ) -> T_co:
         """Wait for the end. The output, or raises RunFailed (or the failure's own class),
         Canceled, TimedOut. `timeout` bounds this wait only, never the run: when it is over,
-        TimedOut is raised with kind "workflow.timeout" and the run goes on."""
+        TimedOut is raised with kind "workflow.timeout" and the run goes on. A run that is
+        stalled may go on, and is waited for; why it is stalled is logged once."""
         if timeout is None:
             return await self._result()
         seconds = microseconds(timeout, "timeout") / SECOND
@@ -163,7 +164,8 @@ class Run(Generic[T_co]):
 
         from_node: do this node and all that comes after it again; failed=True: every node that
         failed and all that comes after those. What else completed is kept. input, config:
-        replace the run's. Its deadline begins anew. Raises NotFound, RunActive while the run has
+        replace the run's. Its deadline begins anew; a run that was paused stays so: nothing
+        starts until it is unpaused. Raises NotFound, RunActive while the run has
         not ended, InvalidRequest for a node that is not there; then nothing has changed.
         """
         if (from_node is None) != failed:

@@ -11,12 +11,14 @@ Provisional: the suites grow with the contract, and names here may still change 
     report = examine(MySuite())
     assert not report.failed, str(report)
 
-pytest and unittest find the cases too: each is a method whose name begins with `test_`.
+pytest and unittest find the cases too: each is a method whose name begins with `test_`. So does
+`python -m perdure.conformance module:MySuite`.
 """
 
 from __future__ import annotations
 
+from perdure.conformance.capabilities import Capabilities
 from perdure.conformance.report import Report, cases, examine
 from perdure.conformance.store.suite import StoreSuite
 
-__all__ = ["Report", "StoreSuite", "cases", "examine"]
+__all__ = ["Capabilities", "Report", "StoreSuite", "cases", "examine"]

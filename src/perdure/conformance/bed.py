@@ -9,6 +9,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from typing import Any, TypeVar
 
+from perdure.conformance.capabilities import Capabilities, refuses
 from perdure.stores.port import Store
 
 Suite = TypeVar("Suite", bound="StoreBed")
@@ -31,6 +32,11 @@ class StoreBed:
     def kill(self, store: Store, worker: str) -> None:
         """Let a worker registered with this store be dead, as if its process had been killed."""
         raise NotImplementedError
+
+    def capabilities(self) -> Capabilities:
+        """What the store lacks, and why. Here: nothing. What is said to be lacking is not left out:
+        the store has to refuse it, with Unsupported and before any effect."""
+        return Capabilities()
 
     def advance(self, store: Store, microseconds: int) -> None:
         """Let the store's clock go on. Here: for stores that ask their own `now` for the time, and
@@ -61,9 +67,22 @@ class StoreBed:
         self._store = self.make()
         await self._store.open()
         try:
-            await case(self, self._store)
+            gap = gap_of(self, case)
+            if gap is None:
+                await case(self, self._store)
+            else:
+                await refuses(gap[0], self, self._store)
         finally:
             await self._store.close()
+
+
+def gap_of(bed: StoreBed, case: Callable[..., Any]) -> tuple[str, str] | None:
+    """The first capability that the case needs and the store is said to lack, and why."""
+    lacking = bed.capabilities()
+    for capability in getattr(case, "needs", ()):
+        if reason := getattr(lacking, capability):
+            return capability, reason
+    return None
 
 
 def scene(case: Callable[[Suite, Store], Awaitable[None]]) -> Callable[[Suite], None]:
@@ -81,6 +100,7 @@ def scene(case: Callable[[Suite, Store], Awaitable[None]]) -> Callable[[Suite], 
     test.__qualname__ = getattr(case, "__qualname__", "test")
     test.__doc__ = case.__doc__
     test.__module__ = case.__module__
+    setattr(test, "needs", getattr(case, "needs", ()))  # noqa: B010  # for `gap_of`
     return test
 
 

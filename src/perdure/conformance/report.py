@@ -6,38 +6,70 @@ import traceback
 
 import msgspec
 
-from perdure.conformance.bed import StoreBed
+from perdure.conformance.bed import StoreBed, gap_of
+from perdure.conformance.store.suite import StoreSuite
 
 
 class Report(msgspec.Struct, frozen=True):
-    """`failed`: the name of a case -> how it failed. `str` is a summary for people."""
+    """What is known of a store; `str` is a summary for people.
+
+    failed: the name of a case -> how it failed. declared: the name of a case -> what the store is
+    said to lack for it, and why; it was asked and refused as it should. uncovered: the name of a
+    case -> why nobody knows.
+    """
 
     passed: tuple[str, ...]
     failed: dict[str, str]
+    declared: dict[str, str] = {}
+    uncovered: dict[str, str] = {}
 
     def __str__(self) -> str:
-        lines = [f"{len(self.passed)} passed, {len(self.failed)} failed"]
+        counts = (len(self.passed), len(self.failed), len(self.declared), len(self.uncovered))
+        lines = ["{} passed, {} failed, {} declared, {} uncovered".format(*counts)]
+        lines += [f"  declared: {name}: {why}" for name, why in self.declared.items()]
+        lines += [f"  uncovered: {name}: {why}" for name, why in self.uncovered.items()]
         lines += [f"\n{name}\n{why}" for name, why in self.failed.items()]
         return "\n".join(lines)
 
 
 def cases(suite: StoreBed | type[StoreBed]) -> list[str]:
-    """The names of a suite's cases, in order."""
-    return [name for name in dir(suite) if name.startswith("test_")]
+    """The names of a suite's cases, in order; one that was replaced by no function is none."""
+    return [
+        name for name in dir(suite) if name.startswith("test_") and callable(getattr(suite, name))
+    ]
 
 
 def examine(suite: StoreBed, *, slow: bool = True) -> Report:
     """Play every case, one after another; without the long ones if not `slow`."""
     passed: list[str] = []
     failed: dict[str, str] = {}
+    declared: dict[str, str] = {}
+    uncovered = _replaced(suite)
     for name in cases(suite):
         case = getattr(suite, name)
         if not slow and getattr(case, "slow", False):
+            uncovered[name] = "it takes long and was left out"
             continue
+        gap = gap_of(suite, case)
         try:
             case()
         except Exception:
             failed[name] = traceback.format_exc()
         else:
-            passed.append(name)
-    return Report(tuple(passed), failed)
+            if gap is not None:
+                declared[name] = f"no {gap[0]}: {gap[1]}"
+            elif name not in uncovered:
+                passed.append(name)
+    return Report(tuple(passed), failed, declared, uncovered)
+
+
+def _replaced(suite: StoreBed) -> dict[str, str]:
+    """The kit's cases that this suite has others for, or has removed."""
+    if not isinstance(suite, StoreSuite):
+        return {}
+    kind = type(suite)
+    return {
+        name: f"{kind.__qualname__} has replaced it"
+        for name in cases(StoreSuite)
+        if getattr(kind, name, None) is not getattr(StoreSuite, name)
+    }

@@ -29,6 +29,8 @@ _log = logging.getLogger("perdure.engine")
 
 #: How often a worker beats that holds no run, in seconds.
 IDLE_EVERY: Final = 2.0
+#: What a beat asks the store for, in words.
+BEATING: Final = "saying that this worker lives"
 
 
 class Beats:
@@ -42,8 +44,6 @@ class Beats:
         self._task: asyncio.Task[None] | None = None
         self._mail: asyncio.Task[None] | None = None
         self._hint = asyncio.Event()
-        #: Beats in a row that the store did not hear.
-        self._unheard = 0
         #: Runs under this worker's name that nobody here held at the last beat.
         self._strange: set[bytes] = set()
 
@@ -74,14 +74,12 @@ class Beats:
             last = now
             try:
                 await self.beat()
-                self._unheard = 0
+                shell.outages.note(BEATING, None)
+                shell.parking.look()
             except StoreError as error:
-                self._unheard += 1
-                if self._unheard & (self._unheard - 1) == 0:  # less and less often
-                    _log.warning("the store does not hear that this worker lives: %s", error)
+                shell.outages.note(BEATING, error)
             except Exception:  # whatever it was, a worker that stops beating loses its runs
                 _log.exception("beating failed")
-            shell.parking.look()
 
     async def _listen(self) -> None:
         while True:
@@ -104,6 +102,9 @@ class Beats:
     async def beat(self) -> None:
         """One beat. Raises StoreError."""
         shell = self._shell
+        if shell.struck_off:
+            await self._register_anew()
+            return
         worker, held = shell.worker, dict(shell.live)
         began, before = shell.clock.monotonic(), shell.clock.now()
         answer = await shell.store.beat(worker)
@@ -122,11 +123,20 @@ class Beats:
             "worker %s was declared dead, since its lease ran out: its %d run(s) go on elsewhere; "
             "it begins anew under another id", shell.worker, len(shell.live),
         )  # fmt: skip
-        for live in list(shell.live.values()):
-            shell.drop(live)
+        shell.struck_off, shell.lease_over = True, 0.0
+        self._drop_all()
         self._strange = set()
-        await shell.register()
-        shell.claims.look()
+        await self._register_anew()
+
+    async def _register_anew(self) -> None:
+        """Raises StoreError: the next beat tries again, and until then no run is held here."""
+        await self._shell.register()
+        self._drop_all()  # what was being loaded as it was declared dead
+        self._shell.claims.look()
+
+    def _drop_all(self) -> None:
+        for live in list(self._shell.live.values()):
+            self._shell.drop(live)
 
     def _reconcile(self, before: Mapping[bytes, LiveRun], answer: Beat) -> None:
         shell = self._shell

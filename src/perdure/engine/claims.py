@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from perdure.engine.loading import bring_to_life
 from perdure.model.definition import Definition
-from perdure.model.errors import NotFound, PerdureError, StoreError
+from perdure.model.errors import NotFound, PayloadMissing, PerdureError, StoreError
 from perdure.stores.port import Claim, StoredDefinition
 
 if TYPE_CHECKING:
@@ -24,6 +24,8 @@ _log = logging.getLogger("perdure.engine")
 
 BATCH: Final = 100
 MOST_LIVE: Final = 10_000
+#: What a look asks the store for, in words.
+LOOKING: Final = "looking for due runs"
 
 
 class Claims:
@@ -76,7 +78,7 @@ class Claims:
         while self.served and shell.may_claim and len(shell.live) < MOST_LIVE:
             worker = shell.worker
             claims = await shell.store.claim_runs(worker, list(self.served), BATCH)
-            if shell.worker != worker:
+            if shell.worker != worker or shell.struck_off:
                 break  # declared dead meanwhile: they are freed with the rest
             keys = {claim.key for claim in claims}
             shell.in_hand |= keys
@@ -100,8 +102,9 @@ class Claims:
             self._hint.clear()
             try:
                 await self.take_all()
+                self._shell.outages.note(LOOKING, None)
             except StoreError as error:
-                _log.warning("could not look for due runs: %s", error)
+                self._shell.outages.note(LOOKING, error)
             except Exception:  # whatever it was, an engine that stops looking is deaf
                 _log.exception("looking for due runs failed")
 
@@ -109,11 +112,11 @@ class Claims:
         try:
             definition = await self._definition(claim)
             live = await bring_to_life(self._shell, claim, definition)
-        except StoreError as error:
-            _log.warning("run %s could not be loaded: %s; trying again", claim.key.hex(), error)
-            self._let_go(claim, None)
-            return False
         except (PerdureError, AssertionError) as error:
+            if isinstance(error, StoreError) and not isinstance(error, PayloadMissing):
+                _log.warning("run %s could not be loaded: %s; trying again", claim.key.hex(), error)
+                self._let_go(claim, None)
+                return False
             _log.error("run %s cannot go on here: %s", claim.key.hex(), error)
             self._let_go(claim, str(error))
             return False

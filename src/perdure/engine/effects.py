@@ -29,6 +29,7 @@ from perdure.kernel.actions import (
     Transition,
 )
 from perdure.kernel.events import DeadlineReached, TimerFired
+from perdure.model.errors import PayloadMissing
 
 if TYPE_CHECKING:
     from perdure.engine.live_run import LiveRun
@@ -108,9 +109,13 @@ class Effects:
         self, live: LiveRun, node: str, task: str, number: int, stored: Inputs
     ) -> None:
         assert isinstance(stored.place, tuple)
-        data = await self.shell.read(live.key, stored.place)
-        stored.place = Raw(data)
-        live.fetching -= 1
+        try:
+            stored.place = Raw(await self.shell.read(live.key, stored.place))
+        except PayloadMissing as error:
+            live.stall(f"the input of node {node} is gone: {error}")
+            return
+        finally:
+            live.fetching -= 1
         # Meanwhile the run may have gone, or nobody may want the attempt any more.
         if not live.dead and live.inputs.get(node) is stored:
             self._due(live, node, task, number)

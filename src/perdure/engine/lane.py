@@ -39,9 +39,12 @@ class Lane(Generic[Row, Answer]):
         at_once: bool = False,
         alone: Callable[[], bool] = lambda: False,
         most: int = 256,
+        note: Callable[[StoreError | None], None] | None = None,
     ) -> None:
+        """`note` is told when the store does not answer, and (None) when it does again."""
         self._send = send
         self._at_once = at_once
+        self._note = note
         self._alone = alone
         self._most = most
         self._waiting: list[tuple[Row, Then]] = []
@@ -110,7 +113,10 @@ class Lane(Generic[Row, Answer]):
             self._failed(batch, answers)
         else:
             self._under_way = None
-            self._delay = FIRST_DELAY
+            if self._delay > FIRST_DELAY:
+                self._delay = FIRST_DELAY
+                if self._note is not None:
+                    self._note(None)
             for (_, then), answer in zip(batch, answers, strict=True):
                 try:
                     then(answer)
@@ -138,7 +144,8 @@ class Lane(Generic[Row, Answer]):
 
     def _try_again(self, batch: list[tuple[Row, Then]], error: StoreError) -> None:
         delay, self._delay = self._delay, min(self._delay * 2, LONGEST_DELAY)
-        _log.warning("the store did not answer (%s); trying again in %.2g s", error, delay)
+        if self._note is not None:
+            self._note(error)
         loop = asyncio.get_running_loop()
         self._retry = loop.call_later(delay, self._write, batch)
 

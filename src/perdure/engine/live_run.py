@@ -30,9 +30,9 @@ from perdure.kernel.fold import fold_transition
 from perdure.kernel.protocol import Decision, Load, Loaded, Machine
 from perdure.kernel.run import Run
 from perdure.model.definition import Definition
-from perdure.model.errors import PerdureError, StoreError
+from perdure.model.errors import PayloadMissing, PerdureError, StoreError
 from perdure.model.status import TERMINAL
-from perdure.stores.port import JournalRow, Mail, RunChange, Stall
+from perdure.stores.port import JournalRow, Mail, Release, RunChange, Stall
 
 if TYPE_CHECKING:
     from perdure.engine.shell import Shell
@@ -187,12 +187,17 @@ class LiveRun:
             return
         self._pumping = True
         try:
-            while self.inbox is not None and self._decision is None and not self.dead:
+            while self.inbox and self._decision is None and not self.dead:
+                if self._decided and self._shell.unwritten.one_by_one(self.key):
+                    break
                 self._decide(self.inbox[0])
             if self._decided and self.under_way is None and not self.dead:
                 self._submit(self._decided)
         finally:
             self._pumping = False
+        if self.inbox and self.under_way is None and self._decision is None and not self.dead:
+            # One event a row, and the store has answered already.
+            asyncio.get_running_loop().call_soon(self.pump)
         if not self.dead and len(self.work.orders) > self.work.free:
             self.work.start()
 
@@ -204,6 +209,8 @@ class LiveRun:
                 if self.run.status in TERMINAL:
                     self._next()  # a message that a run did not read before it ended stays unread
                     return
+                if (why := self._shell.unwritten.why(self.key, event.n)) is not None:
+                    raise PerdureError(why)  # refused as a message that does not apply
                 event = event_of(event)
             made = self.machine.decide(event)
         except Exception as error:
@@ -245,7 +252,9 @@ class LiveRun:
 
     def _undecided(self, error: Exception) -> None:
         """What is at the front of the inbox could not be decided on."""
-        if isinstance(error, StoreError):
+        if isinstance(error, PayloadMissing):
+            self.stall(f"a value it needs is gone: {error}")
+        elif isinstance(error, StoreError):
             self._try_again_later(error)
         elif isinstance(error, PerdureError) and self.inbox and type(self.inbox[0]) is Mail:
             self._refuse(error)
@@ -350,6 +359,9 @@ class LiveRun:
         except StoreError as error:
             _log.warning("%s/%s: its mail: %s", self.definition.name, self.run_id, error)
             messages = ()  # the next beat says again that there is some
+        except Exception:
+            _log.exception("%s/%s: its mail could not be read", self.definition.name, self.run_id)
+            messages = ()
         self.mailbox.fetching = False
         self.fetching -= 1
         if self.dead:
@@ -367,8 +379,8 @@ class LiveRun:
             body, payloads = encode_row(transitions)
             change = finish_of(transitions, payloads, self.definition)
         except Exception as error:
-            _log.exception("%s/%s cannot go on", self.definition.name, self.run_id)
-            self.stall(f"what was decided cannot be written as a journal row: {error}")
+            # As good as a row that the store cannot write.
+            self._unwritable(read, error)
             return
         row = JournalRow(
             self.key, seq, transitions[-1].at, shell.worker, shell.next_commit(), body,
@@ -407,8 +419,16 @@ class LiveRun:
             self._shell.drop(self)
         else:
             self.seq -= 1
-            _log.error("%s/%s cannot be recorded: %s", self.definition.name, self.run_id, verdict)
-            self.stall(f"its journal could not be written: {verdict}")
+            self._unwritable(self._submitted, verdict)
+
+    def _unwritable(self, read: int, why: Any) -> None:
+        """A row can never be written. If a message is to blame, the run is loaded again and
+        refuses that one; else it stalls."""
+        _log.error("%s/%s cannot be recorded: %s", self.definition.name, self.run_id, why)
+        if self._shell.unwritten.blame(self.key, self._recorded, read, why):
+            self._leave(Release(0))
+        else:
+            self.stall(f"its journal could not be written: {why}")
 
     def _settled(self) -> None:
         """What came while nobody held the run is durable: what it left standing may start."""

@@ -59,6 +59,11 @@ def event_of(mail: Mail) -> Any:
 
 
 def _signal(mail: Mail) -> SignalReceived:
+    if mail.body is not None:
+        try:  # it goes into the journal as it is, and one that is not JSON would spoil the row
+            msgspec.json.decode(mail.body)
+        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+            raise InvalidRequest(f"the value of a signal must be JSON: {error}") from None
     return SignalReceived(mail.name, mail.id, None if mail.body is None else Raw(mail.body))
 
 

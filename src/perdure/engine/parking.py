@@ -90,6 +90,9 @@ class Parking:
             # Whether they were let go is not known: the next beat settles it.
             _log.warning("%d run(s) at rest were dropped: %s", len(batch), error)
             answers = [None] * len(batch)
+        except Exception:  # as if it were not known: a run must not be left between two states
+            _log.exception("%d run(s) at rest were dropped", len(batch))
+            answers = [None] * len(batch)
         for live, answer in zip(batch, answers, strict=True):
             self._answered(live, answer)
 
@@ -102,7 +105,7 @@ class Parking:
             live.pump()
             return
         self._resting.pop(live.key, None)
-        came = live.inbox or live.lacks_mail or live.work.orders
+        came = bool(live.inbox or live.lacks_mail or live.work.orders)
         self._shell.drop(live)
         if came:  # it came after the store had let the run go, and made it due
             self._shell.claims.look()

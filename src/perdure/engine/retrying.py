@@ -26,7 +26,7 @@ from perdure.kernel.fold import fold_transition
 from perdure.kernel.protocol import Deps, Load, Loaded, Machine
 from perdure.model.definition import Definition
 from perdure.model.errors import PerdureError, StoreError
-from perdure.stores.port import Claim, JournalRow, Mail, Reopen, RunChange, Store, Verdict
+from perdure.stores.port import Claim, Finish, JournalRow, Mail, Reopen, RunChange, Store, Verdict
 
 _log = logging.getLogger("perdure.engine")
 
@@ -101,10 +101,18 @@ async def _decide(
         for mail in loaded.mail:
             transitions.append(await _read(store, machine, mail, recorded, claim.key))
             read_to = mail.n
+    if recorded.run.status == "running" and recorded.run.paused:
+        _log.info(
+            "%s/%s was paused and stays so: nothing starts until it is unpaused",
+            definition.name, request.id,
+        )  # fmt: skip
     body, payloads = encode_row(transitions)
+    version, hash = definition.version, definition.hash
     change: RunChange | None = finish_of(transitions, payloads, definition)
-    if change is None:
-        change = Reopen(definition.version, definition.hash, now, deadline)
+    if isinstance(change, Finish):
+        change = msgspec.structs.replace(change, version=version, hash=hash)
+    else:
+        change = Reopen(version, hash, now, deadline)
     return JournalRow(
         claim.key, recorded.seq + 1, transitions[-1].at, writer.worker, writer.next_commit(), body,
         claim.epoch, read_to, payloads, change,

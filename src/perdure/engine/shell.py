@@ -10,6 +10,7 @@ import asyncio
 import logging
 import random
 from collections.abc import Callable, Coroutine, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from itertools import count
 from typing import Any, Final
@@ -25,11 +26,13 @@ from perdure.engine.ids import Ids
 from perdure.engine.lane import Lane
 from perdure.engine.live_run import LiveRun
 from perdure.engine.observing import Observer, shielded
+from perdure.engine.outages import Outages
 from perdure.engine.parking import Parking
 from perdure.engine.retention import purge_for_ever
 from perdure.engine.retrying import RetryRequest, Writer, retry
 from perdure.engine.starting import Beginning, StartRequest, begin, to_publish
 from perdure.engine.timeouts import Timeouts
+from perdure.engine.unwritten import Unwritten
 from perdure.engine.waiters import Waiters
 from perdure.engine.watchdog import Watchdog
 from perdure.kernel.actions import FinishRun, Transition
@@ -37,7 +40,7 @@ from perdure.kernel.protocol import Codec, Deps
 from perdure.kernel.run import Run
 from perdure.model.definition import Definition
 from perdure.model.durations import SECOND
-from perdure.model.errors import PerdureError, StoreError
+from perdure.model.errors import PayloadMissing, PerdureError, StoreError, Unsupported
 from perdure.model.policy import NO_RETRY, RetryPolicy
 from perdure.stores.port import (
     LEASE,
@@ -108,6 +111,10 @@ class Shell:
         self.held_back = False
         #: Runs under this worker's name that are on their way into or out of its memory.
         self.in_hand: set[bytes] = set()
+        #: Declared dead, and not registered anew yet: it holds no run, and takes none.
+        self.struck_off = False
+        self.outages = Outages(clock.monotonic)
+        self.unwritten = Unwritten()
         self.timeouts = Timeouts()
         self.dispatcher = Dispatcher(
             handlers, codec, clock, self.timeouts, resources, reveal, redact
@@ -115,9 +122,14 @@ class Shell:
         self.deps = Deps(clock.now, self.ids.text, random.random, codec, self._policy)
         at_once = not store.durable
         self.commits: Lane[JournalRow, Verdict] = Lane(
-            store.commit, at_once=at_once, alone=lambda: len(self.live) == 1
+            store.commit,
+            at_once=at_once,
+            alone=lambda: len(self.live) == 1,
+            note=partial(self.outages.note, "writing rows"),
         )
-        self.starts: Lane[NewRun, Started] = Lane(store.start, at_once=at_once)
+        self.starts: Lane[NewRun, Started] = Lane(
+            store.start, at_once=at_once, note=partial(self.outages.note, "starting runs")
+        )
         self.waiters = Waiters(store, self.live.__contains__)
         self.effects = Effects(self)
         self.claims = Claims(self, definitions, rebuild, poll)
@@ -133,6 +145,8 @@ class Shell:
         #: What runs beside the runs, with what else is to be told of its end.
         self._tasks: dict[asyncio.Task[Any], Callable[[asyncio.Task[Any]], None] | None] = {}
         self._starting: set[asyncio.Future[Started]] = set()
+        #: Answers to what was posted here in this turn of the loop.
+        self._delivered: dict[int, Sequence[Posted]] = {}
 
     # ------------------------------------------------------------------ life
 
@@ -152,16 +166,18 @@ class Shell:
         if freed:
             _log.info("%d run(s) of workers that died go on here", freed)
         self.watchdog.open()
-        self._unsubscribe = self.store.subscribe(self._hinted)
+        with suppress(Unsupported):  # due runs and mail are found by looking, only later
+            self._unsubscribe = self.store.subscribe(self._hinted, self._overheard)
         await self.claims.open()
         self.beats.open()
         self.spawn(purge_for_ever(self.store))
 
     async def register(self) -> int:
-        """Become a worker under a new id; how many runs of dead ones were freed."""
-        self.worker = self.ids.text()
-        began = self.clock.monotonic()
-        freed = await self.store.register(self._info(self.worker))
+        """Become a worker under a new id; how many runs of dead ones were freed. Raises
+        StoreError: then nothing has changed."""
+        worker, began = self.ids.text(), self.clock.monotonic()
+        freed = await self.store.register(self._info(worker))
+        self.worker, self.struck_off = worker, False
         self.leased(began + LEASE / SECOND)
         return freed
 
@@ -182,7 +198,9 @@ class Shell:
     @property
     def may_claim(self) -> bool:
         """Whether this worker is alive, as far as it knows, and wants more runs."""
-        return not self.stopping and self.clock.monotonic() < self.lease_over
+        if self.stopping or self.struck_off:
+            return False
+        return self.clock.monotonic() < self.lease_over
 
     async def close(self, grace: float) -> None:
         """Start nothing new, let running attempts end within `grace` seconds, write what is
@@ -267,7 +285,7 @@ class Shell:
         """Start a run, owned from birth unless it is delayed. Raises what `begin` raises, and
         PerdureError when the engine does not work."""
         self.check_working()
-        owned = not request.delay and self.claims.serves(request.definition)
+        owned = not request.delay and not self.struck_off and self.claims.serves(request.definition)
         worker, key = self.worker, self.ids.key()
         beginning = begin(
             request, self.deps, key=key, worker=worker, owned=owned, commit=self.next_commit()
@@ -294,7 +312,8 @@ class Shell:
             _refuse(future, answer)
             return
         # One that this worker was still to own when it was declared dead is claimed anew.
-        if answer.outcome != "exists" and row.owner == self.worker:
+        mine = row.owner == self.worker and not self.struck_off
+        if answer.outcome != "exists" and mine:
             self._born(request, beginning)
         if not future.done():
             future.set_result(answer)
@@ -314,16 +333,27 @@ class Shell:
     async def post(self, messages: Sequence[Message]) -> Sequence[Posted]:
         """Into the mailboxes; runs that are in memory here take theirs at once."""
         answers = await self.store.post(messages)
+        self._deliver(messages, answers)
+        # The store tells of it, too, by a call that was made soon before this one.
+        self._delivered[id(answers)] = answers
+        asyncio.get_running_loop().call_soon(self._delivered.pop, id(answers))
+        return answers
+
+    def _overheard(self, messages: Sequence[Message], answers: Sequence[Posted]) -> None:
+        """Somebody in this process posted: no need to ask the store what."""
+        if id(answers) not in self._delivered:
+            self._deliver(messages, answers)
+
+    def _deliver(self, messages: Sequence[Message], answers: Sequence[Posted]) -> None:
         for message, answer in zip(messages, answers, strict=True):
             if answer.outcome != "posted":
                 continue
             live = self.live.get(answer.key)
-            if live is None:
+            if live is None or live.parking:
                 self.claims.look()
-            else:
+            if live is not None:
                 mail = Mail(answer.n, message.id, message.kind, message.name, message.body)
                 live.post((mail,))
-        return answers
 
     async def retry(self, request: RetryRequest) -> None:
         """Let an ended run go on, as its short owner; a worker that serves it, maybe this one,
@@ -378,6 +408,7 @@ class Shell:
         """A run's end is durable."""
         self.forget(live)
         live.die()
+        self.unwritten.forget(live.key)
         self.waiters.ended(live.key, action)
 
     def drop(self, live: LiveRun) -> None:
@@ -395,11 +426,13 @@ class Shell:
             _log.warning("%s/%s was let go: %s", live.definition.name, live.run_id, verdict)
 
     async def read(self, key: bytes, place: tuple[int, int]) -> bytes:
-        """A large value, tried again until the store gives it."""
+        """A large value, tried again until the store gives it. Raises PayloadMissing."""
         delay = 0.05
         while True:
             try:
                 return (await self.store.payloads(key, [place]))[0]
+            except PayloadMissing:
+                raise
             except StoreError as error:
                 _log.warning("a recorded value could not be read (%s); trying again", error)
                 await asyncio.sleep(delay)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
 from collections.abc import Awaitable, Callable
 from typing import Final
 
@@ -18,6 +19,8 @@ from perdure.model.errors import PerdureError, StoreError
 from perdure.model.failure import FailureRecord
 from perdure.model.status import TERMINAL
 from perdure.stores.port import RunRow, Store
+
+_log = logging.getLogger("perdure.engine")
 
 FIRST_LOOK: Final = 0.02
 RAREST_LOOK: Final = 1.0
@@ -66,11 +69,19 @@ class Waiters:
                 future.set_result(outcome)
 
     async def wait(self, row: RunRow) -> Outcome:
-        """How the run ended, whoever runs it. Raises PerdureError when the engine closes."""
-        pause = FIRST_LOOK
+        """How the run ended, whoever runs it. One that is stalled may go on: that it is, and why,
+        is said once. Raises PerdureError when the engine closes."""
+        pause, stalled = FIRST_LOOK, None
         while row.status not in TERMINAL:
             if self._closed:
                 raise PerdureError("the engine was closed; the run goes on when one runs again")
+            if row.stalled is not None and row.stalled != stalled:
+                stalled = row.stalled
+                _log.warning(
+                    "waiting for %s/%s, which is stalled: %s. It goes on when a worker opens that "
+                    "can run it, or when it is unpaused; or cancel it",
+                    row.definition, row.id, stalled,
+                )  # fmt: skip
             told = await self._told(row.key, None if self._is_live(row.key) else pause)
             if told is not None:
                 return told

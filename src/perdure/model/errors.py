@@ -174,5 +174,10 @@ class StoreError(PerdureError):
     """The store failed; transient. The engine tries again with growing delays."""
 
 
+class PayloadMissing(StoreError):
+    """A value that a run has recorded is not in the store any more. Trying again would not bring
+    it back: the run stalls, and says so."""
+
+
 class NonDeterminism(PerdureError):
     """A workflow's code asked for something other than its journal holds."""

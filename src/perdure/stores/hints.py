@@ -7,16 +7,19 @@ is gone is passed over, and a lost call costs a poll interval.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+
+from perdure.stores.port import Message, Posted, PostedCall
 
 
 class _Listener:
     """One subscription, on the loop it was made on."""
 
-    __slots__ = ("call", "called", "loop")
+    __slots__ = ("call", "called", "loop", "posted")
 
-    def __init__(self, call: Callable[[], None]) -> None:
+    def __init__(self, call: Callable[[], None], posted: PostedCall | None) -> None:
         self.call: Callable[[], None] | None = call
+        self.posted = posted
         self.loop = asyncio.get_running_loop()
         self.called = False
 
@@ -29,6 +32,16 @@ class _Listener:
         self.called = False
         if self.call is not None:
             self.call()
+
+    def tell_posted(self, messages: Sequence[Message], answers: Sequence[Posted]) -> None:
+        if self.posted is None:
+            self.tell()
+        else:
+            self.loop.call_soon(self._fire_posted, messages, answers)
+
+    def _fire_posted(self, messages: Sequence[Message], answers: Sequence[Posted]) -> None:
+        if self.call is not None and self.posted is not None:
+            self.posted(messages, answers)
 
 
 class Hints:
@@ -43,9 +56,12 @@ class Hints:
         """Whether anybody listens."""
         return bool(self._listeners)
 
-    def subscribe(self, call: Callable[[], None]) -> Callable[[], None]:
-        """Call soon after each `give`, until what this returns is called."""
-        listener = _Listener(call)
+    def subscribe(
+        self, call: Callable[[], None], posted: PostedCall | None = None
+    ) -> Callable[[], None]:
+        """Call soon after each `give`, until what this returns is called. `posted`, where given,
+        is called instead with the messages that this process posted, each batch by itself."""
+        listener = _Listener(call, posted)
         self._listeners.append(listener)
 
         def end() -> None:
@@ -57,11 +73,18 @@ class Hints:
 
     def give(self) -> None:
         """Something may be due or have mail. On the loop's thread."""
-        for listener in list(self._listeners):
-            if listener.loop.is_closed():
-                self._listeners.remove(listener)
-            else:
-                listener.tell()
+        for listener in self._there():
+            listener.tell()
+
+    def give_posted(self, messages: Sequence[Message], answers: Sequence[Posted]) -> None:
+        """These messages were posted just now, some of them with success."""
+        for listener in self._there():
+            listener.tell_posted(messages, answers)
+
+    def _there(self) -> list[_Listener]:
+        """The listeners whose loops are."""
+        self._listeners = [one for one in self._listeners if not one.loop.is_closed()]
+        return list(self._listeners)
 
     def end_all(self) -> None:
         """The store closes: nobody is called any more."""

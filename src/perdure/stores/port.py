@@ -41,13 +41,16 @@ class Finish(msgspec.Struct, frozen=True, gc=False):
     """Rides on a journal row: the run ends, its owner lets it go. Also on a finished run that its
     short owner claimed: a retry that leads straight to an end. `output_ref`: the number of
     the payload in this row that is the output, when it is over 4 KiB (then `output` is None).
-    `failure`: JSON of the FailureRecord."""
+    `failure`: JSON of the FailureRecord. `version` and `hash`: of such a retry, what the run was
+    retried on; otherwise None."""
 
     status: RunStatus
     purge_at: int
     output: bytes | None = None
     output_ref: int | None = None
     failure: bytes | None = None
+    version: str | None = None
+    hash: str | None = None
 
 
 class Release(msgspec.Struct, frozen=True, gc=False):
@@ -103,6 +106,10 @@ class Posted(msgspec.Struct, frozen=True):
     outcome: Literal["posted", "duplicate", "finished", "missing"]
     n: int = 0
     key: bytes = b""
+
+
+#: Told of messages just posted, and of the answers to them.
+PostedCall: TypeAlias = Callable[[Sequence[Message], Sequence[Posted]], None]
 
 
 class Mail(msgspec.Struct, frozen=True):
@@ -258,13 +265,14 @@ class LoadedRun(msgspec.Struct, frozen=True, gc=False):
 
 class Claim(msgspec.Struct, frozen=True, gc=False):
     """A run now owned by the claimer, at this epoch. `crashes`: how often in a row its owners
-    died without a row of progress."""
+    died without a row of progress; `mail`: the messages ever posted to it by then."""
 
     key: bytes
     definition: str
     hash: str
     epoch: int
     crashes: int = 0
+    mail: int = 0
 
 
 class WorkerInfo(msgspec.Struct, frozen=True, gc=False):
@@ -381,13 +389,16 @@ class Store(Protocol):
         first, at most `limit`; how many. Never one that ended less than ten leases ago, nor one
         that is claimed for a retry."""
 
-    def subscribe(self, call: Callable[[], None]) -> Callable[[], None]:
+    def subscribe(
+        self, call: Callable[[], None], posted: PostedCall | None = None
+    ) -> Callable[[], None]:
         """Call (soon, on the running loop) when something may be due or have mail, as far as the
-        store can notice, also by other processes: a hint, no promise. What it returns ends it, and
-        so does closing the store."""
+        store can notice, also by other processes: a hint, no promise. Of messages posted through
+        this very object `posted`, where given, is told instead. What it returns ends it, and so
+        does closing the store."""
 
     async def payloads(self, key: bytes, refs: Sequence[tuple[int, int]]) -> list[bytes]:
-        """The large values at (seq, n), in order. Raises StoreError if one is missing."""
+        """The large values at (seq, n), in order. Raises PayloadMissing."""
 
     async def define(self, definition: StoredDefinition) -> None:
         """Publish a definition; the same hash again changes nothing."""
@@ -424,8 +435,9 @@ class Store(Protocol):
 
     async def give_back(self, worker: str, claim: Claim, stalled: str | None) -> None:
         """Undo a claim of a run that could not be loaded: no owner, due again after a short
-        while, or stalled with the reason. A finished one only loses its owner. Nothing happens if
-        the claim does not hold any more."""
+        while, or stalled with the reason. Where somebody has acted since the claim, by an
+        "unpause" or "cancel" with a number over `claim.mail`, it is due now instead of stalled. A
+        finished one only loses its owner. Nothing happens if the claim does not hold any more."""
 
     async def unstall(self, definitions: Sequence[str]) -> int:
         """Make stalled, unfinished runs of these definitions due now, but for those past

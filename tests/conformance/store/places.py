@@ -42,4 +42,4 @@ class SqliteSuite(StoreSuite):
 
     def kill(self, store: Any, worker: str) -> None:
         # The lock goes with the process; here only with the worker.
-        store._workers.drop(worker)
+        store._workers.leave(worker)

@@ -401,7 +401,7 @@ def test_memory_and_sqlite_answer_alike_in_every_kind_of_answer() -> None:
         *(("start", outcome) for outcome in ("created", "exists", "mine")),
         *(("register", str(freed)) for freed in (True, False)),
         *(("load", kind) for kind in ("True", "NotFound")),
-        *(("payloads", kind) for kind in ("True", "StoreError")),
+        *(("payloads", kind) for kind in ("True", "PayloadMissing")),
         *(("define", kind) for kind in ("True", "NotFound")),
         *(("post", said) for said in ("posted", "duplicate", "finished", "missing")),
         *(("park", str(parked)) for parked in (True, False)),

@@ -133,9 +133,12 @@ def test_a_store_with_one_thing_wrong_is_caught_by_the_case_about_it(
 def test_a_right_store_passes_and_the_report_says_how_many() -> None:
     report = examine(MemorySuite(), slow=False)
     assert report.failed == {}
-    assert str(report) == f"{len(report.passed)} passed, 0 failed"
     slow = {name for name in cases(MemorySuite) if getattr(getattr(MemorySuite, name), "slow", 0)}
-    assert set(report.passed) | slow == set(cases(MemorySuite))
+    assert slow != set()
+    assert report.uncovered == dict.fromkeys(slow, "it takes long and was left out")
+    assert (set(report.passed) | slow, report.declared) == (set(cases(MemorySuite)), {})
+    counts = f"{len(report.passed)} passed, 0 failed, 0 declared, {len(slow)} uncovered"
+    assert str(report).splitlines()[0] == counts
 
 
 def test_a_store_that_cannot_be_made_fails_every_case_with_its_error() -> None:

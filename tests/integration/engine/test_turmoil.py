@@ -114,10 +114,10 @@ class RougherStore(RoughStore):
     def extend(self, worker: str) -> bool:
         raise StoreError("no thread here")
 
-    def subscribe(self, call: Callable[[], None]) -> Callable[[], None]:
+    def subscribe(self, call: Any, posted: Any = None) -> Callable[[], None]:
         if self.chance.random() < 0.5:
             return lambda: None
-        return super().subscribe(call)
+        return super().subscribe(call, posted)
 
 
 class World:

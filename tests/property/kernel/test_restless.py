@@ -193,6 +193,7 @@ class Restless:
 def test_every_run_ends_or_waits_for_a_signal_nobody_sent(
     graph: Drawn, events: int, data: Data
 ) -> None:
+    # scenario 208
     deadline = data.draw(st.none() | st.just(NEW_YEAR + 600 * SECOND))
     world = Restless(graph, data, deadline=deadline)
     if not world.start():

@@ -47,6 +47,7 @@ async def names(client: Client, **query: Any) -> list[str]:
 
 @pytest.mark.rule("W-16")
 def test_starting_a_run_that_exists_raises_with_its_handle_also_after_its_end() -> None:
+    # scenario 92
     async def main() -> None:
         async with engine_on(VirtualStore(), ONE, work) as engine:
             first = await engine.start(ONE, id="1")
@@ -62,6 +63,7 @@ def test_starting_a_run_that_exists_raises_with_its_handle_also_after_its_end() 
 
 @pytest.mark.rule("D-32")
 def test_an_id_left_out_is_a_new_one_and_the_same_id_may_be_of_several_definitions() -> None:
+    # scenario 92
     async def main() -> None:
         async with engine_on(VirtualStore(), ONE, OTHER, work) as engine:
             made = {(await engine.start(ONE)).id for _ in range(100)}
@@ -87,6 +89,7 @@ def test_an_id_that_is_empty_or_has_control_characters_is_refused(id: str) -> No
 
 @pytest.mark.parametrize("written", [False, True])
 def test_a_start_with_an_unknown_outcome_is_sent_again_and_is_one_run(written: bool) -> None:
+    # scenario 271
     async def main() -> None:
         store = LateStore()
         store.written_all_the_same = written

@@ -109,6 +109,7 @@ def test_a_retry_can_bring_another_input(kind: type[VirtualStore], text: str) ->
 
 @pytest.mark.rule("G-92", "G-101")
 def test_a_retry_moves_the_run_to_the_version_that_is_served() -> None:
+    # scenario 277
     newer = graph("chain", [echo("a", 1), echo("b", "good"), echo("d", "{{tasks.b.output}}")])
 
     async def main() -> None:
@@ -250,6 +251,48 @@ def test_a_retry_that_leads_straight_to_an_end_ends_the_run_anew(kind: type[Virt
     run(main())
 
 
+@STORES
+def test_a_retry_that_leads_straight_to_an_end_is_on_the_version_that_led_there(
+    kind: type[VirtualStore],
+) -> None:
+    nodes = [echo("a", 1), node("f", "FORK")]
+    old = graph("g", nodes, output="{{input.text}}")
+    newer = graph("g", nodes, output="{{input.text + '!'}}")
+
+    async def main() -> None:
+        store = kind()
+        async with engine_on(store, old, work) as engine:
+            await engine.run(old, {"text": "x"}, id="1")
+        async with engine_on(store, newer, work) as engine:
+            started = engine.get("g", "1")
+            await started.retry(from_node="f")
+            assert await started.result() == "x!"
+            assert (await started.describe()).version == newer.version
+            assert (await store.describe("g", "1")).hash == newer.hash
+
+    run(main())
+
+
+def test_a_run_that_was_paused_is_so_after_its_retry() -> None:
+    g = graph("g", [echo("a", "bad"), echo("b", 2)])
+
+    async def main() -> None:
+        async with engine_on(VirtualStore(), g, work) as engine:
+            started = await engine.start(g, id="1")
+            await started.pause()
+            with pytest.raises(RunFailed):
+                await started.result()
+            mended()
+            made.clear()
+            await started.retry(failed=True)
+            await asyncio.sleep(60)
+            assert made == [], "as the description of retry says"
+            await started.unpause()
+            assert await started.result() == {"b": 2}
+
+    run(main())
+
+
 def test_mail_that_was_unread_at_the_end_does_not_end_the_retried_run() -> None:
     g = graph("g", [echo("a", "{{input.text}}"), wait_for("ok", "go")])
 
@@ -275,6 +318,7 @@ def test_mail_that_was_unread_at_the_end_does_not_end_the_retried_run() -> None:
 
 @STORES
 def test_of_two_retries_at_once_one_is_made(kind: type[VirtualStore]) -> None:
+    # scenario 102
     class Slow(kind):  # type: ignore[misc, valid-type]
         async def load(self, key: bytes) -> Any:
             await asyncio.sleep(0.01)

@@ -176,11 +176,13 @@ CLAIMED = '{"do":"Claimed","worker":"w"}'
 
 
 def test_an_unknown_record_that_only_informs_is_skipped() -> None:
+    # scenario 21
     body = row('{"do":"~Note","text":"hi"}', CLAIMED, '{"do":"~Other"}')
     assert decode_row(body) == [Transition(5, [Claimed("w")])]
 
 
 def test_an_unknown_record_that_decides_refuses_the_row_and_names_it() -> None:
+    # scenario 21
     with pytest.raises(StoreError, match=r"record 'Teleport'.*upgrade perdure"):
         decode_row(row(CLAIMED, '{"do":"Teleport"}'))
 

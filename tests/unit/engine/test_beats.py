@@ -9,7 +9,7 @@ import pytest
 
 from perdure.flow.step import step
 from perdure.model.errors import StoreError
-from perdure.stores.port import Beat
+from perdure.stores.port import Beat, WorkerInfo
 from tests.virtual.engines import engine_on, graph, task, wait_for
 from tests.virtual.loop import VirtualClock, run
 from tests.virtual.stores import LateStore, VirtualStore
@@ -109,6 +109,60 @@ def test_no_attempt_starts_once_the_lease_may_be_over_and_it_goes_on_when_it_is_
             store.deaf.clear()
             assert await started.result() == {"c": "c"}
         assert made == ["a", "b", "c"]
+
+    run(main())
+
+
+def test_a_worker_that_cannot_register_anew_holds_nothing_until_it_can() -> None:
+    class Closed(VirtualStore):
+        closed = False
+        tries = 0
+
+        async def register(self, worker: WorkerInfo) -> int:
+            if self.closed:
+                self.tries += 1
+                raise StoreError("the disk is full")
+            return await super().register(worker)
+
+    async def main() -> None:
+        store = Closed()
+        async with engine_on(store, CHAIN, slow, poll=1) as engine:
+            await engine.start(CHAIN, id="1")
+            await asyncio.sleep(5)
+            store.closed = True
+            before = engine._shell.worker
+            store.crash(before)
+            await asyncio.sleep(5)
+            assert engine._shell.worker == before, "no name that the store does not know"
+            assert engine._shell.live == {}
+            await engine.start(CHAIN, id="2")
+            await asyncio.sleep(30)
+            assert store.tries > 3
+            assert (await store.describe("chain", "2")).owner is None
+            assert made == ["a"]
+            store.closed = False
+            for id in ("1", "2"):
+                assert await engine.get(CHAIN, id).result() == {"c": "c"}
+            assert engine._shell.worker != before
+        assert (await store.actions("chain", "2")).count("Claimed") == 0
+
+    run(main())
+
+
+def test_a_worker_goes_on_beating_when_looking_for_runs_to_park_fails(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    from perdure.engine.parking import Parking
+
+    def broken(self: Any) -> None:
+        raise ZeroDivisionError
+
+    async def main() -> None:
+        store = VirtualStore()
+        monkeypatch.setattr(Parking, "look", broken)
+        async with engine_on(store, CHAIN, slow) as engine:
+            assert await engine.run(CHAIN, id="1") == {"c": "c"}
+            assert store._leases[engine._shell.worker] > store.now()
 
     run(main())
 

@@ -159,6 +159,7 @@ def test_a_step_is_told_when_its_time_is_over() -> None:
 
 @pytest.mark.rule("D-29")
 def test_a_cancelled_error_of_the_steps_own_making_is_its_failure() -> None:
+    # scenario 29
     @step
     async def confused() -> None:
         raise asyncio.CancelledError("by myself")

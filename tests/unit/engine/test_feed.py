@@ -186,6 +186,7 @@ def test_a_listener_that_fails_hurts_neither_runs_nor_other_listeners(
 
 
 def test_a_listener_that_is_slow_keeps_no_run_waiting_and_hears_everything_in_order() -> None:
+    # scenario 19
     heard: list[str] = []
 
     async def main() -> None:
@@ -232,6 +233,7 @@ def test_a_listener_that_cannot_follow_loses_the_oldest_and_is_told(
 
 @pytest.mark.rule("D-38", "D-15")
 def test_a_report_that_comes_too_late_is_told_and_not_recorded() -> None:
+    # scenario 270
     seen: list[ReportIgnored] = []
 
     @step(name="slow")

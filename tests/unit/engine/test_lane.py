@@ -127,6 +127,7 @@ def test_a_batch_is_bounded_and_the_rest_follows_in_order() -> None:
 
 
 def test_the_same_batch_is_sent_again_until_its_outcome_is_known_and_nothing_newer_before() -> None:
+    # scenario 8
     async def main() -> None:
         pen = Pen()
         pen.submit("a", "b")

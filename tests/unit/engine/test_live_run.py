@@ -94,6 +94,7 @@ def test_no_step_starts_before_the_row_that_orders_it_is_durable() -> None:
 
 
 def test_a_row_with_unknown_outcome_is_sent_again_as_it_was() -> None:
+    # scenario 8
     @step
     async def work() -> int:
         return 1

@@ -12,8 +12,8 @@ import pytest
 from perdure.engine.live_run import LiveRun
 from perdure.flow.step import step
 from perdure.model.errors import StoreError
-from perdure.stores.port import NEVER, Message, Park
-from tests.virtual.engines import engine_on, graph, killed, node, task, wait, wait_for
+from perdure.stores.port import NEVER, Mail, Message, Park
+from tests.virtual.engines import client_on, engine_on, graph, killed, node, task, wait, wait_for
 from tests.virtual.loop import BEGIN, run, settle
 from tests.virtual.stores import LateStore, VirtualStore
 
@@ -146,6 +146,54 @@ def test_a_timer_that_fires_while_a_run_is_being_parked_is_not_lost() -> None:
             assert await started.status() == "running"
             store.gate.set()
             assert (await started.result())["rest"]
+
+    run(main())
+
+
+def test_an_odd_error_while_parking_leaves_no_run_between_two_states() -> None:
+    class Odd(VirtualStore):
+        tries = 0
+
+        async def park(self, worker: str, parks: Sequence[Park]) -> Sequence[bool]:
+            self.tries += 1
+            if self.tries == 1:
+                raise KeyError("a bug")
+            return await super().park(worker, parks)
+
+    async def main() -> None:
+        store = Odd()
+        async with engine_on(store, ONE, park_after=1, poll=1) as engine:
+            started = await engine.start(ONE, id="1")
+            await asyncio.sleep(60)
+            assert store.tries > 1
+            await started.signal("approved", 1)
+            assert await started.result(timeout=5) == {"ok": 1}
+
+    run(main())
+
+
+@pytest.mark.parametrize("error", [StoreError("away"), KeyError("a bug")])
+def test_mail_that_could_not_be_read_is_read_later(error: Exception) -> None:
+    class Odd(VirtualStore):
+        tries = 0
+
+        async def mail(self, key: bytes, after: int) -> Sequence[Mail]:
+            self.tries += 1
+            if self.tries == 1:
+                raise error
+            return await super().mail(key, after)
+
+        def subscribe(self, call: Any, posted: Any = None) -> Any:
+            return super().subscribe(call)  # as if another process had posted
+
+    async def main() -> None:
+        store = Odd()
+        async with engine_on(store, ONE, park_after=60, poll=1) as engine, client_on(store) as c:
+            started = await engine.start(ONE, id="1")
+            await asyncio.sleep(1)
+            await c.get("one", "1").signal("approved", 1)
+            assert await started.result(timeout=10) == {"ok": 1}
+        assert store.tries > 1
 
     run(main())
 

@@ -22,6 +22,7 @@ from tests.virtual.stores import LateStore, VirtualStore
 def test_a_pending_attempt_runs_again_with_its_number_and_idempotency_key(
     kind: type[VirtualStore],
 ) -> None:
+    # scenario 59
     seen: list[tuple[int, str]] = []
 
     @step(retry=Retry(3, initial=1))
@@ -421,8 +422,12 @@ def test_a_run_whose_large_input_is_lost_keeps_no_other_run_waiting() -> None:
         async with engine_on(store, g, work) as engine:
             for name in ("r1", "r2"):
                 assert await engine.get(g, name).result(timeout=60) == {"a": 5000}
-            assert await engine.get(g, "r0").status() == "running"
+            info = await engine.get(g, "r0").describe()
+            assert info.status == "running"
+            assert info.stalled is not None
+            assert "lacks the payload" in info.stalled
             journal.update(kept)
+            await engine.get(g, "r0").unpause()
             assert await engine.get(g, "r0").result(timeout=60) == {"a": 5000}
 
     run(main())

@@ -146,6 +146,7 @@ def test_a_delayed_start_runs_at_its_time_whoever_works_then() -> None:
 
 
 def test_runs_started_by_a_client_without_an_engine_are_claimed() -> None:
+    # scenario 100
     async def main() -> None:
         store = VirtualStore()
         async with client_on(store) as client:

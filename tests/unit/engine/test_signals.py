@@ -199,10 +199,52 @@ def test_a_parked_run_resumes_at_once_when_it_is_signalled_in_the_same_process(
     run(main())
 
 
+class Asked(VirtualStore):
+    """Counts what it is asked."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.asked = 0
+
+    async def mailed(self, worker: str) -> Any:
+        self.asked += 1
+        return await super().mailed(worker)
+
+    async def claim_runs(self, *args: Any) -> Any:
+        self.asked += 1
+        return await super().claim_runs(*args)
+
+    async def mail(self, key: bytes, after: int) -> Sequence[Mail]:
+        self.asked += 1
+        return await super().mail(key, after)
+
+
+@pytest.mark.parametrize("by", ["the engine", "a client of its store"])
+def test_a_signal_posted_in_the_same_process_goes_straight_to_the_run(by: str) -> None:
+    """Nothing is asked of the store: what is posted is there."""
+
+    async def main() -> None:
+        store = Asked()
+        async with engine_on(store, TWO, poll="1h") as engine, client_on(store) as client:
+            started = await engine.start(TWO, id="1")
+            await settle()
+            store.asked = 0
+            handle = started if by == "the engine" else client.get("two", "1")
+            began = now()
+            for value in (1, 2):
+                await handle.signal("item", value)
+                await settle()
+            assert store.asked == 0
+            assert await started.result() == {"a": 1, "b": 2}
+            assert now() == began
+
+    run(main())
+
+
 class Deaf(VirtualStore):
     """A store that gives no hints."""
 
-    def subscribe(self, call: Any) -> Any:
+    def subscribe(self, call: Any, posted: Any = None) -> Any:
         return lambda: None
 
 
@@ -228,6 +270,7 @@ def test_a_signal_of_another_process_is_taken_within_a_poll_interval(
 
 
 def test_a_signal_sent_while_nobody_works_is_there_when_somebody_does() -> None:
+    # scenario 5
     async def main() -> None:
         store = VirtualStore()
         async with engine_on(store, ONE) as engine:

@@ -56,6 +56,7 @@ def test_a_deadline_nearer_than_all_others_is_not_late() -> None:
 
 
 def test_one_timer_serves_ten_thousand_deadlines() -> None:
+    # scenario 76
     async def main() -> None:
         loop = asyncio.get_running_loop()
         timeouts, seen = Timeouts(), []

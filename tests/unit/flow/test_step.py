@@ -204,7 +204,7 @@ def test_stop_iteration_from_a_def_ends_the_call_and_does_not_hang() -> None:
         asyncio.run(first())
 
 
-@pytest.mark.rule("W-12")
+@pytest.mark.rule("W-12", "D-33")
 def test_with_options_copies_and_leaves_the_step_as_it_was() -> None:
     base = step(retry=3, timeout="5s", queue="slow", priority=2)(add.fn)
     copy = base.with_options(retry=Retry(9, jitter=0.5), timeout=None)

@@ -82,6 +82,7 @@ def test_one_broken_text_hides_no_other_of_the_same_spec() -> None:
 
 @pytest.mark.parametrize("reader", ["a", "b", "c"])
 def test_only_nodes_that_come_before_may_be_read(reader: str) -> None:
+    # scenario 254
     #    a
     #   / \
     #  b   c   and neither b nor c is sure to have ended when the other starts

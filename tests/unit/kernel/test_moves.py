@@ -217,6 +217,7 @@ def test_a_new_input_that_stands_apart_is_unknown_until_it_is_fetched() -> None:
 
 
 def test_a_journal_that_is_not_whole_refuses_to_fold() -> None:
+    # scenario 13
     run = Run()
     fold_transition(run, Transition(1, [OpenRun("g", "r1", "1", "h", "3.11")]))
     with pytest.raises(IllegalMove):

@@ -39,6 +39,7 @@ def test_three_attempts_are_numbers_0_1_and_2(draw: Draw) -> None:
 
 @pytest.mark.rule("G-28", "G-40", "G-43")
 def test_a_retry_is_one_action_on_the_same_task(draw: Draw) -> None:
+    # scenario 59
     h = retried(draw, attempts=2)
     before = h.nodes["a"]
     step = h.fail("a", "no luck")

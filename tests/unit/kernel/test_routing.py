@@ -70,6 +70,7 @@ def test_one_event_walks_through_any_number_of_control_nodes(draw: Draw) -> None
 
 @pytest.mark.rule("G-53", "G-57")
 def test_the_walk_is_breadth_first_in_the_order_of_the_edges(draw: Draw) -> None:
+    # scenario 1
     h = draw(
         [task("a"), fork("x"), fork("y"), task("y1"), task("x1"), task("x2")],
         [

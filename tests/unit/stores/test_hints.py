@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 
 from perdure.stores.hints import Hints
+from perdure.stores.port import Message, Posted
 
 
 def test_many_reasons_in_one_turn_are_one_call_made_soon_and_not_at_once() -> None:
@@ -71,3 +72,27 @@ def test_a_listener_whose_loop_is_gone_is_forgotten() -> None:
     asyncio.run(second())
     hints.give()
     assert not hints
+
+
+def test_who_overhears_posts_is_given_them_and_no_hint_of_them() -> None:
+    async def main() -> None:
+        hints, calls = Hints(), []
+        end = hints.subscribe(
+            lambda: calls.append("hint"),
+            lambda messages, answers: calls.append((messages, answers)),
+        )
+        hints.subscribe(lambda: calls.append("other"))
+        messages, answers = [Message("order", "1", "m", "signal")], [Posted("posted", 1, b"k")]
+        for _ in range(2):
+            hints.give_posted(messages, answers)
+        assert calls == []
+        await asyncio.sleep(0)
+        assert calls == [(messages, answers), "other", (messages, answers)]
+        calls.clear()
+        hints.give_posted(messages, answers)
+        hints.give()
+        end()
+        await asyncio.sleep(0)
+        assert calls == ["other"], "ended at once"
+
+    asyncio.run(main())

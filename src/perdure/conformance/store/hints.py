@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 
 from perdure.conformance.bed import StoreBed, scene
+from perdure.conformance.capabilities import needs
 from perdure.conformance.rows import commit, key, message, new, outcomes, row, start, worker
 from perdure.stores.port import NEVER, Finish, Park, Release, Reopen, Store
 
@@ -17,6 +18,7 @@ class Hints(StoreBed):
     """Cases about being told."""
 
     @scene
+    @needs("notifications")
     async def test_whatever_makes_a_run_due_is_told_to_all_that_listen(self, store: Store) -> None:
         await store.register(worker("w1"))
         await start(store, *[new(n, owner="w1") for n in (1, 2, 3, 4)], new(6, owner="w9"))
@@ -45,6 +47,7 @@ class Hints(StoreBed):
             end()
 
     @scene
+    @needs("notifications")
     async def test_who_has_ended_his_subscription_is_not_called(self, store: Store) -> None:
         calls: list[str] = []
         end = store.subscribe(lambda: calls.append("ended"))
@@ -58,6 +61,7 @@ class Hints(StoreBed):
         assert calls == []
 
     @scene
+    @needs("notifications", "processes")
     async def test_other_stores_on_the_same_runs_hear_of_it(self, store: Store) -> None:
         # scenario 49
         heard = asyncio.Event()

@@ -103,12 +103,10 @@ class MemoryRun:
             self.output = change.output
             self.output_at = None if change.output_ref is None else (row.seq, change.output_ref)
             self.failure = change.failure
+            self.version, self.hash = change.version or self.version, change.hash or self.hash
         elif isinstance(change, Stall):
-            acted = any(m.kind in ENDS_STALL for m in self.mailbox[change.seen :])
-            self.ready_at = row.at if acted else NEVER
-            self.stalled = None if acted else change.reason
-            if acted:
-                self.crashes = 0
+            self.ready_at, self.stalled = NEVER, change.reason
+            self.end_stall(change.seen, row.at)
         elif isinstance(change, Release | Reopen):
             unread = len(self.mailbox) > row.read
             self.ready_at = min(change.ready_at, row.at) if unread else change.ready_at
@@ -152,6 +150,12 @@ class MemoryRun:
         if self.status == "running":
             self.ready_at = ready_at
             self.stalled = stalled
+
+    def end_stall(self, seen: int, now: int) -> None:
+        """A stall on which somebody acted before it was there, by a message after the `seen`
+        ones, is none."""
+        if self.stalled is not None and any(m.kind in ENDS_STALL for m in self.mailbox[seen:]):
+            self.ready_at, self.stalled, self.crashes = now, None, 0
 
     def park(self, worker: str, park: Park) -> bool:
         """Let it go without a row, if nothing was missed."""

@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
-from perdure.model.errors import NotFound, RunActive, StoreError
+from perdure.model.errors import NotFound, PayloadMissing, RunActive, StoreError
 from perdure.stores.hints import Hints
 from perdure.stores.memory.places import Places
 from perdure.stores.memory.run import MemoryRun
@@ -32,6 +32,7 @@ from perdure.stores.port import (
     NewRun,
     Park,
     Posted,
+    PostedCall,
     RunQuery,
     RunRow,
     StartDone,
@@ -72,8 +73,10 @@ class MemoryStore:
         """Let a worker be dead, as if its process had been killed: for tests and simulation."""
         self._leases.pop(worker, None)
 
-    def subscribe(self, call: Callable[[], None]) -> Callable[[], None]:
-        return self._hints.subscribe(call)
+    def subscribe(
+        self, call: Callable[[], None], posted: PostedCall | None = None
+    ) -> Callable[[], None]:
+        return self._hints.subscribe(call, posted)
 
     # ------------------------------------------------------------------------------- writing
 
@@ -124,7 +127,7 @@ class MemoryStore:
         now = self.now()
         posted = [self._post(message, now) for message in messages]
         if any(one.outcome == "posted" for one in posted):
-            self._hints.give()
+            self._hints.give_posted(messages, posted)
         return posted
 
     def _post(self, message: Message, now: int) -> Posted:
@@ -177,7 +180,7 @@ class MemoryStore:
         found = [None if run is None else run.payload(*ref) for ref in refs]
         if None in found:
             missing = [ref for ref, value in zip(refs, found, strict=True) if value is None]
-            raise StoreError(f"run {key.hex()} lacks the payloads (seq, n) {missing}")
+            raise PayloadMissing(f"run {key.hex()} lacks the payloads (seq, n) {missing}")
         return [value for value in found if value is not None]
 
     async def find(self, query: RunQuery) -> Sequence[RunRow]:
@@ -303,14 +306,18 @@ class MemoryStore:
         run.epoch += 1
         key = run.new.key
         self._places.put(key, run)
-        return Claim(key, run.new.definition, run.hash, run.epoch, run.in_a_row())
+        mail = len(run.mailbox)
+        return Claim(key, run.new.definition, run.hash, run.epoch, run.in_a_row(), mail)
 
     async def give_back(self, worker: str, claim: Claim, stalled: str | None) -> None:
         run = self._runs.get(claim.key)
         if run is None or run.owner != worker or run.epoch != claim.epoch:
             return
-        run.let_go(NEVER if stalled is not None else self.now() + GIVEN_BACK_FOR, stalled)
-        self._places.put(claim.key, run)
+        now = self.now()
+        run.let_go(NEVER if stalled is not None else now + GIVEN_BACK_FOR, stalled)
+        if stalled is not None:
+            run.end_stall(claim.mail, now)
+        self._moved(claim.key, run)
 
     async def unstall(self, definitions: Sequence[str]) -> int:
         now, names, count = self.now(), set(definitions), 0

@@ -22,23 +22,18 @@ _AT_ONCE: Final = 100
 def claim_due(
     db: Connection, worker: str, definitions: Sequence[str], limit: int, now: int
 ) -> list[Claim]:
-    """Take due runs, earliest first. Nothing is written when none is due."""
-    if limit <= 0:
-        return []
+    """Take due runs, earliest first. It takes the lock: look first whether there is any."""
     names = list(dict.fromkeys(definitions))
-    # Without the lock first: most polls find nothing, and then nobody is kept waiting.
-    if not any(db.execute(query("due"), (name, now, 1)).fetchone() for name in names):
-        return []
     with Transaction(db):
         crashes = _next_batch(db, names, limit, now)
         keys, claimed = list(crashes), []
         for start in range(0, len(keys), _AT_ONCE):
             part = keys[start : start + _AT_ONCE]
             claimed += db.execute(query_for("claim", len(part)), (worker, *part)).fetchall()
-    claimed.sort(key=lambda row: (row[4], row[0]))
+    claimed.sort(key=lambda row: (row[5], row[0]))
     return [
-        Claim(key, definition, hash, epoch, crashes[key])
-        for key, definition, hash, epoch, _ in claimed
+        Claim(key, definition, hash, epoch, crashes[key], mail)
+        for key, definition, hash, epoch, mail, _ in claimed
     ]
 
 
@@ -74,14 +69,18 @@ def claim_finished(db: Connection, worker: str, definition: str, id: str) -> Cla
         if owner is not None:
             raise StoreError(f"run {id!r} of {definition} is being retried by somebody else")
         [row] = db.execute(query_for("claim", 1), (worker, key)).fetchall()
-    return Claim(*row[:4])
+    key, name, hash, epoch, mail, _ = row
+    return Claim(key, name, hash, epoch, mail=mail)
 
 
 def give_back(db: Connection, worker: str, claim: Claim, stalled: str | None, now: int) -> None:
-    """Undo a claim, for a while or until somebody acts."""
+    """Undo a claim, for a while or until somebody acts; who acted since it was made did so."""
     ready_at = NEVER if stalled is not None else now + GIVEN_BACK_FOR
     held = {"key": claim.key, "owner": worker, "epoch": claim.epoch}
-    db.execute(query("give_back"), {**held, "ready_at": ready_at, "stalled": stalled})
+    with Transaction(db):
+        done = db.execute(query("give_back"), {**held, "ready_at": ready_at, "stalled": stalled})
+        if stalled is not None and done.rowcount == 1:
+            db.execute(query("end_stall"), {"key": claim.key, "seen": claim.mail, "at": now})
 
 
 def unstall(db: Connection, definitions: Sequence[str], now: int) -> int:

@@ -165,7 +165,9 @@ def _append_to_finished(db: Connection, row: JournalRow) -> Verdict:
     if isinstance(row.change, Reopen):
         name, said = "reopen", _reopened(row, row.change)
     else:
+        assert isinstance(row.change, Finish)
         name, said = "finish_again", dict(zip(_OUTCOME, outcome(row), strict=True))
+        said |= {"version": row.change.version, "hash": row.change.hash}
     if db.execute(query(name), values | said).rowcount != 1:
         return "refused"
     db.execute(query_for("append_first", 1), journal_values([row]))

@@ -7,12 +7,22 @@ and neither is SQLite.
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import os
 import socket
+import time
 import weakref
+from collections.abc import Collection
+from contextlib import suppress
 from pathlib import Path
 from typing import Final
+
+from perdure.model.errors import StoreError
+from perdure.stores.port import NEVER
+
+#: Seconds for which a lock file that nobody holds is left alone.
+_FRESH: Final = 60.0
 
 
 class FileLock:
@@ -28,9 +38,18 @@ class FileLock:
     @classmethod
     def take(cls, path: Path, *, shared: bool = False) -> FileLock | None:
         """The lock, or None if somebody else holds it. Creates the file."""
+        return cls._take(path, shared=shared, flags=os.O_CREAT)
+
+    @classmethod
+    def take_there(cls, path: Path) -> FileLock | None:
+        """The same of a file that is there. Raises FileNotFoundError."""
+        return cls._take(path, shared=False, flags=0)
+
+    @classmethod
+    def _take(cls, path: Path, *, shared: bool, flags: int) -> FileLock | None:
         kind = fcntl.LOCK_SH if shared else fcntl.LOCK_EX
         while True:
-            fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+            fd = os.open(path, os.O_RDWR | os.O_CLOEXEC | flags, 0o644)
             try:
                 fcntl.flock(fd, kind | fcntl.LOCK_NB)
             except BlockingIOError:
@@ -56,6 +75,10 @@ class FileLock:
         text = f"process {os.getpid()} on {socket.gethostname()}\n".encode()
         os.ftruncate(self._fd, 0)
         os.pwrite(self._fd, text, 0)
+
+    def is_there(self) -> bool:
+        """Whether the file that is locked is still the one at its path."""
+        return self._fd >= 0 and _is_still(self.path, self._fd)
 
     def release(self, *, remove: bool = False) -> None:
         """Let go; a second time does nothing."""
@@ -102,6 +125,12 @@ def holder(path: Path) -> str:
         return "another process"
 
 
+def advice(error: OSError, otherwise: str) -> str:
+    """What to do where a file cannot be written."""
+    full = error.errno in {errno.ENOSPC, errno.EDQUOT}
+    return "the disk is full, free some space" if full else otherwise
+
+
 class WorkerLocks:
     """One lock file per registered worker, in a folder beside the database."""
 
@@ -110,46 +139,70 @@ class WorkerLocks:
         self._mine: dict[str, FileLock] = {}
 
     def take(self, worker: str) -> bool:
-        """Hold the lock of a worker of this process; False if it is held already."""
-        self._folder.mkdir(exist_ok=True)
-        lock = FileLock.take(self._file(worker))
-        if lock is None:
-            return False
-        lock.sign()
+        """Hold the lock of a worker of this process; False if it is held already. Raises
+        StoreError."""
+        try:
+            self._folder.mkdir(exist_ok=True)
+            lock = FileLock.take(self._file(worker))
+            if lock is None:
+                return False
+            lock.sign()
+        except OSError as error:
+            raise StoreError(
+                f"folder {self._folder} cannot be written ({error.strerror}): "
+                + advice(error, "check its permissions")
+            ) from error
         self._mine[worker] = lock
         return True
 
     def drop(self, worker: str) -> None:
-        """Let a worker of this process go, as its end would."""
+        """Let a worker of this process go that is registered no more."""
         if lock := self._mine.pop(worker, None):
             lock.release(remove=True)
 
-    def drop_all(self) -> None:
-        for worker in list(self._mine):
-            self.drop(worker)
+    def leave(self, worker: str) -> None:
+        """Let one go that is still registered, as the end of this process would: whoever looks
+        finds its file, and nobody who holds it."""
+        if lock := self._mine.pop(worker, None):
+            lock.release()
 
-    def is_dead(self, worker: str) -> bool:
-        """Whether nobody holds the worker's lock. Without a file nobody does: the database was
-        copied, or the folder removed; a live worker would find its runs refused, not corrupted."""
+    def leave_all(self) -> None:
+        for worker in list(self._mine):
+            self.leave(worker)
+
+    def renew(self, worker: str) -> bool:
+        """Lock anew where somebody removed the file of a worker of this process: the lock of a
+        file without a name tells nobody anything. Whether that was so. Raises StoreError."""
+        lock = self._mine.get(worker)
+        # Where it is there and not ours, somebody looks at it: at the next beat.
+        if lock is None or lock.is_there() or not self.take(worker):
+            return False
+        lock.release()
+        return True
+
+    def is_dead(self, worker: str, until: int) -> bool:
+        """Whether nobody holds the worker's lock; its lease lasts `until`. A file that is not
+        there says nothing: the database was copied, or the file removed under a live worker, who
+        makes it anew at its next beat. Then the lease says how long to wait, where there is one."""
         if worker in self._mine:
             return False
-        file = self._file(worker)
-        if not file.exists():
-            return True
-        lock = FileLock.take(file)
+        try:
+            lock = FileLock.take_there(self._file(worker))
+        except FileNotFoundError:
+            return until == NEVER
         if lock is None:
             return False
         lock.release(remove=True)
         return True
 
-    def seems_dead(self, worker: str) -> bool:
-        """The same for people to look at: nothing is removed, and reading is all it takes."""
+    def seems_dead(self, worker: str, until: int) -> bool:
+        """The same for a look: nothing is removed, and reading is all it takes."""
         if worker in self._mine:
             return False
         try:
             fd = os.open(self._file(worker), os.O_RDONLY | os.O_CLOEXEC)
         except FileNotFoundError:
-            return True
+            return until == NEVER
         except OSError:
             return False
         try:
@@ -159,6 +212,17 @@ class WorkerLocks:
         finally:
             os.close(fd)
         return True
+
+    def tidy(self, registered: Collection[str]) -> None:
+        """Remove lock files that nobody holds and that belong to no registered worker. Fresh ones
+        are left: whoever made them may be about to lock them."""
+        kept = {self._file(worker) for worker in (*registered, *self._mine)}
+        for file in self._folder.glob("*.lock"):
+            with suppress(OSError):  # another removed it, or it is not ours to remove
+                if file in kept or time.time() - file.stat().st_mtime < _FRESH:
+                    continue
+                if (lock := FileLock.take_there(file)) is not None:
+                    lock.release(remove=True)
 
     def _file(self, worker: str) -> Path:
         # Ids are made by the engine; hexadecimal keeps any other from leaving the folder.

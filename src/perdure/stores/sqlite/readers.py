@@ -53,11 +53,13 @@ class Readers:
             if db is not None:
                 self._idle.put(db)
             raise
-        except Error as error:
+        except BaseException as error:
             # A fresh connection next time: this one may have seen a file that is gone.
             if db is not None:
                 db.close()
-            raise explain(error, self._path) from error
+            if isinstance(error, Error):
+                raise explain(error, self._path) from error
+            raise
         self._idle.put(db)
         return result
 

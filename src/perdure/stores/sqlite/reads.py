@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import msgspec
 
-from perdure.model.errors import NotFound, StoreError
+from perdure.model.errors import NotFound, PayloadMissing, StoreError
 from perdure.stores.paging import born
 from perdure.stores.port import (
     NEVER,
@@ -60,7 +60,9 @@ def read_payloads(db: Connection, key: bytes, refs: Sequence[tuple[int, int]]) -
     for seq, n in refs:
         row = db.execute(query("payload"), (key, seq, n)).fetchone()
         if row is None:
-            raise StoreError(f"run {key.hex()} lacks the payload {n} of its row {seq}")
+            raise PayloadMissing(
+                f"run {key.hex()} lacks the payload {n} of its row {seq}: restore it from a backup"
+            )
         found.append(row[0])
     return found
 

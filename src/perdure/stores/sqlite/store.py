@@ -7,6 +7,7 @@ one another. All SQL is in the parts.
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -29,10 +30,12 @@ from perdure.stores.port import (
     NewRun,
     Park,
     Posted,
+    PostedCall,
     Release,
     Reopen,
     RunQuery,
     RunRow,
+    Stall,
     StartDone,
     StoredDefinition,
     WorkerInfo,
@@ -51,8 +54,9 @@ from perdure.stores.sqlite.driver import (
     patiently,
     version,
 )
+from perdure.stores.sqlite.due import Due, look
 from perdure.stores.sqlite.journal import commit_rows
-from perdure.stores.sqlite.locks import FileLock, WorkerLocks, holder
+from perdure.stores.sqlite.locks import FileLock, WorkerLocks, advice, holder
 from perdure.stores.sqlite.migrate import (
     check_current,
     check_place,
@@ -68,9 +72,11 @@ from perdure.stores.sqlite.transaction import Transaction
 from perdure.stores.sqlite.watch import Watch
 from perdure.stores.sqlite.writer import Writer
 
+_log = logging.getLogger("perdure.stores")
+
 #: How long a lock of another process is waited for before it is an error, in seconds.
 BUSY_TIMEOUT: Final = 5.0
-_FREES: Final = frozenset({Release, Reopen})
+_FREES: Final = frozenset({Release, Reopen, Stall})
 
 
 class SqliteStore:
@@ -115,6 +121,7 @@ class SqliteStore:
         self._looking: Connection | None = None
         self._hints = Hints()
         self._watch: Watch | None = None
+        self._due = Due()
 
     def __repr__(self) -> str:
         return f"<SqliteStore {self.path}>"
@@ -189,8 +196,8 @@ class SqliteStore:
             self._lock = self._lock_in_time(file, alone=alone)
         except OSError as error:
             raise StoreError(
-                f"lock file {file} cannot be written ({error.strerror}): check the permissions "
-                "of the folder"
+                f"lock file {file} cannot be written ({error.strerror}): "
+                + advice(error, "check the permissions of the folder")
             ) from error
         if self._lock is not None:
             if alone:
@@ -235,7 +242,7 @@ class SqliteStore:
             if writer is not None:
                 await writer.close(self._finish)
         finally:
-            self._workers.drop_all()
+            self._workers.leave_all()
             self._release_lock()
 
     def _finish(self, db: Connection) -> None:
@@ -258,22 +265,22 @@ class SqliteStore:
         if self._writer is None:
             done(self._no_writer())
             return
-        if self._hints and any(type(row.change) in _FREES for row in rows):
-            done = self._hinting(done)
+        if any(type(row.change) in _FREES for row in rows):
+            done = self._freeing(done)
         self._writer.submit(lambda db: commit_rows(self._there(db), rows), done, len(rows))
 
     def start(self, runs: Sequence[NewRun], done: StartDone) -> None:
         if self._writer is None:
             done(self._no_writer())
             return
-        if self._hints and any(new.owner is None for new in runs):
-            done = self._hinting(done)
+        if any(new.owner is None for new in runs):
+            done = self._freeing(done)
         self._writer.submit(lambda db: start_runs(self._there(db), runs), done, 2 * len(runs))
 
     async def define(self, definition: StoredDefinition) -> None:
         d = definition
         values = (d.hash, d.name, d.version, d.kind, d.source, d.created)
-        await self._write.call(lambda db: db.execute(query("define"), values))
+        await self._quiet.call(lambda db: db.execute(query("define"), values))
 
     async def purge(self, limit: int) -> int:
         write, purged = self._write, 0
@@ -292,7 +299,7 @@ class SqliteStore:
             lambda db: mailbox.post(db, messages, self.now()), 2 * len(messages)
         )
         if any(one.outcome == "posted" for one in posted):
-            self._hints.give()
+            self._hints.give_posted(messages, posted)
         return posted
 
     async def mail(self, key: bytes, after: int) -> Sequence[Mail]:
@@ -310,11 +317,13 @@ class SqliteStore:
 
     # ------------------------------------------------------------------------------------- hints
 
-    def subscribe(self, call: Callable[[], None]) -> Callable[[], None]:
+    def subscribe(
+        self, call: Callable[[], None], posted: PostedCall | None = None
+    ) -> Callable[[], None]:
         self._read  # noqa: B018  # raises unless the store is open
         if self._watch is None:
             self._watch = Watch(self._data_version, self._hints.give)
-        return self._hints.subscribe(call)
+        return self._hints.subscribe(call, posted)
 
     def _data_version(self) -> int | None:
         if self._writer is not None:
@@ -324,7 +333,12 @@ class SqliteStore:
         except Error:
             return None
 
-    def _hinting(self, done: Callable[[Any], None]) -> Callable[[Any], None]:
+    def _freeing(self, done: Callable[[Any], None]) -> Callable[[Any], None]:
+        """What is written makes runs due, now or later."""
+        self._due.changed()
+        if not self._hints:
+            return done
+
         def answered(answer: Any) -> None:
             done(answer)
             self._hints.give()
@@ -358,14 +372,17 @@ class SqliteStore:
 
     async def register(self, worker: WorkerInfo) -> int:
         write = self._write
-        if not self._take_worker_lock(worker.id):
+        if not self._workers.take(worker.id):
             raise StoreError(f"worker {worker.id} is registered already: take a fresh id")
         try:
             await write.call(lambda db: workers.add_worker(db, worker, self.now()))
         except Exception:
             self._workers.drop(worker.id)
             raise
-        return await self.sweep(worker.id)
+        with suppress(StoreError):  # it is registered; the next beat sweeps again
+            await self._quiet.call(lambda db: workers.tidy_locks(db, self._workers))
+            return await self.sweep(worker.id)
+        return 0
 
     def extend(self, worker: str) -> bool:
         if self._writer is None:
@@ -374,14 +391,18 @@ class SqliteStore:
 
     async def beat(self, worker: str) -> Beat:
         now = self.now()
-        if not await self._write.call(lambda db: workers.extend(db, worker, now)):
+        if not await self._quiet.call(lambda db: workers.extend(db, worker, now)):
             self._workers.drop(worker)
             return Beat(False, now, now)
-        held, mail = await self._read.read(
-            lambda db: (workers.read_held(db, worker), workers.read_mailed(db, worker))
-        )
-        await self.sweep(worker)
-        return Beat(True, now, now + LEASE, held, mail)
+        if self._workers.renew(worker):
+            _log.warning(
+                "somebody removed the lock file of this worker from %s-workers: it is made anew, "
+                "leave it there while workers work", self.path,
+            )  # fmt: skip
+        seen = await self._read.read(lambda db: workers.look_around(db, worker))
+        if seen.lost or workers.any_dead(seen.others, self._workers, now):
+            await self.sweep(worker)
+        return Beat(True, now, now + LEASE, seen.held, seen.mail)
 
     async def sweep(self, worker: str) -> int:
         write, freed = self._write, 0
@@ -394,15 +415,6 @@ class SqliteStore:
             self._hints.give()
         return freed
 
-    def _take_worker_lock(self, worker: str) -> bool:
-        try:
-            return self._workers.take(worker)
-        except OSError as error:
-            raise StoreError(
-                f"folder {self.path}-workers cannot be written ({error.strerror}): check its "
-                "permissions"
-            ) from error
-
     async def unregister(self, worker: str) -> None:
         await self._write.call(lambda db: workers.leave(db, worker, self.now()))
         self._workers.drop(worker)
@@ -411,16 +423,21 @@ class SqliteStore:
     async def claim_runs(
         self, worker: str, definitions: Sequence[str], limit: int
     ) -> Sequence[Claim]:
-        return await self._write.call(
-            lambda db: claims.claim_due(self._there(db), worker, definitions, limit, self.now()),
-            limit,
-        )
+        write, names, now = self._quiet, tuple(dict.fromkeys(definitions)), self.now()
+        if limit <= 0 or self._due.none(names, write.peek(data_version), now):
+            return []
+        changes = self._due.changes
+        found = await write.call(lambda db: look(self._there(db), worker, names, limit, now), limit)
+        self._due.learn(names, changes, found)
+        return found.claims
 
     async def claim_finished(self, worker: str, definition: str, id: str) -> Claim:
         return await self._write.call(lambda db: claims.claim_finished(db, worker, definition, id))
 
     async def give_back(self, worker: str, claim: Claim, stalled: str | None) -> None:
         await self._write.call(lambda db: claims.give_back(db, worker, claim, stalled, self.now()))
+        if stalled is not None:
+            self._hints.give()  # somebody may have acted already
 
     async def unstall(self, definitions: Sequence[str]) -> int:
         freed = await self._write.call(lambda db: claims.unstall(db, definitions, self.now()))
@@ -431,10 +448,17 @@ class SqliteStore:
     # ------------------------------------------------------------------------------------- parts
 
     @property
-    def _write(self) -> Writer:
+    def _quiet(self) -> Writer:
+        """The writer, for what makes no run due."""
         if self._writer is None:
             raise self._no_writer()
         return self._writer
+
+    @property
+    def _write(self) -> Writer:
+        """The writer, for what may make some run due."""
+        self._due.changed()
+        return self._quiet
 
     @property
     def _read(self) -> Readers:

@@ -14,7 +14,7 @@ from typing import Final
 
 #: Between two looks, in seconds: right after a change, and at most.
 SOONEST: Final = 0.02
-LATEST: Final = 0.08
+LATEST: Final = 0.06
 _SLOWER: Final = 1.5
 
 

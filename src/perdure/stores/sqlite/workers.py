@@ -9,10 +9,12 @@ That row is the fence; locks and leases only say how soon.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import closing
 from pathlib import Path
 from typing import Final
+
+import msgspec
 
 from perdure.model.errors import StoreError
 from perdure.stores.port import LEASE, WorkerInfo, WorkerSeen
@@ -59,9 +61,35 @@ def extend_beside(path: Path, worker: str, now: Callable[[], int], timeout: floa
         raise explain(error, path) from error
 
 
-def read_held(db: Connection, worker: str) -> frozenset[bytes]:
-    """The keys of the runs under this name."""
-    return frozenset(key for (key,) in db.execute(query("held_keys"), (worker,)).fetchall())
+class Seen(msgspec.Struct, frozen=True):
+    """What a beat sees: the keys of the runs under its name; which of them have unread mail, up
+    to which number; until when the others' leases last; and whether some owner is not
+    registered."""
+
+    held: frozenset[bytes]
+    mail: dict[bytes, int]
+    others: dict[str, int]
+    lost: bool
+
+
+def look_around(db: Connection, worker: str) -> Seen:
+    """All that a beat asks, in one statement."""
+    held, mail, others, lost = [], {}, {}, False
+    for key, newest, id, until in db.execute(query("seen_at_beat"), (worker,)).fetchall():
+        if key is not None:
+            held.append(key)
+            if newest is not None:
+                mail[key] = newest
+        elif until is None:
+            lost = True
+        elif id != worker:
+            others[id] = until
+    return Seen(frozenset(held), mail, others, lost)
+
+
+def any_dead(others: Mapping[str, int], locks: WorkerLocks, now: int) -> bool:
+    """Whether a sweep would strike somebody off."""
+    return any(until <= now or locks.seems_dead(id, until) for id, until in others.items())
 
 
 def read_mailed(db: Connection, worker: str) -> dict[bytes, int]:
@@ -73,7 +101,7 @@ def list_workers(db: Connection, locks: WorkerLocks, now: int) -> list[WorkerSee
     """Who is registered, and whether it is alive."""
     rows = db.execute(query("list_workers")).fetchall()
     return [
-        WorkerSeen(WorkerInfo(id, name, host, pid), until > now and not locks.seems_dead(id))
+        WorkerSeen(WorkerInfo(id, name, host, pid), until > now and not locks.seems_dead(id, until))
         for id, name, host, pid, until in rows
     ]
 
@@ -82,12 +110,17 @@ def bury(db: Connection, locks: WorkerLocks, worker: str, now: int) -> None:
     """Strike off whoever is dead, but for `worker` itself, which is here and asks."""
     gone: dict[str, bool] = {}
     for id, until in db.execute(query("workers")).fetchall():
-        if id != worker and ((ended := locks.is_dead(id)) or until <= now):
+        if id != worker and ((ended := locks.is_dead(id, until)) or until <= now):
             gone[id] = ended
     if gone:
         with Transaction(db):
             for id, ended in gone.items():
                 db.execute(query("remove_dead"), {"id": id, "gone": ended, "now": now})
+
+
+def tidy_locks(db: Connection, locks: WorkerLocks) -> None:
+    """Remove what workers left behind that were struck off alive, and have ended since."""
+    locks.tidy([id for id, _ in db.execute(query("workers")).fetchall()])
 
 
 def find_lost(db: Connection) -> list[str]:

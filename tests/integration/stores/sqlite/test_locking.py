@@ -261,7 +261,7 @@ def test_a_worker_s_id_does_not_leave_its_folder(tmp_path: Path) -> None:
     assert locks.take("../../escape")
     assert locks.take("a/b\x00c")
     assert [path.parent.name for path in tmp_path.rglob("*.lock")] == ["workers"] * 2
-    locks.drop_all()
+    locks.leave_all()
 
 
 def test_a_lock_file_removed_by_its_last_holder_is_made_anew(tmp_path: Path) -> None:
@@ -313,9 +313,3 @@ def test_a_forked_child_does_not_keep_its_parent_s_lock(tmp_path: Path) -> None:
         os.waitpid(child, 0)
         for end in (told, tell, heard, hear):
             os.close(end)
-
-
-def test_without_the_lock_folder_everybody_counts_as_dead(tmp_path: Path) -> None:
-    """A restored or copied database has rows of workers and no locks."""
-    locks = WorkerLocks(tmp_path / "never-made")
-    assert locks.is_dead("w1")

@@ -220,6 +220,7 @@ def test_what_ends_the_process_is_seen_inside_a_group_and_odd_groups_become_fail
 
 
 def test_a_thread_lives_on_after_a_step_raised_what_ends_the_process() -> None:
+    # scenario 28
     raised = []
 
     @step
@@ -379,7 +380,7 @@ def test_a_def_cancelled_before_it_got_a_thread_never_runs() -> None:
 
 
 def test_a_def_that_ends_as_it_is_cancelled_keeps_its_outcome() -> None:
-    # scenario 33
+    # scenarios 28, 33
     done = threading.Event()
 
     @step

@@ -50,7 +50,8 @@ def test_every_query_is_valid_and_walks_no_table_of_runs_or_rows(db: Connection,
         ("release_all", "run_owner (owner=?)"),
         ("let_go", "sqlite_autoindex_run_1 (key=?)"),
         ("take_over", "sqlite_autoindex_run_1 (key=?)"),
-        ("held_keys", "run_owner (owner=?)"),
+        ("seen_at_beat", "run_owner (owner=?)"),
+        ("first_due", "run_claim (definition=?)"),
         ("mailed", "run_mail (owner=?)"),
         ("unregistered_owners", "run_owner (owner>?)"),
         ("unstall", "run_stalled (definition=?)"),
@@ -92,7 +93,7 @@ def test_a_row_of_parameters_is_repeated_and_nothing_else() -> None:
     assert query_for("append_first", 1) == query("append_first")
     assert query_for("claim", 2).endswith(
         "SET owner = ?, epoch = epoch + 1\nWHERE key IN (VALUES (?), (?))\n"
-        "RETURNING key, definition, hash, epoch, ready_at"
+        "RETURNING key, definition, hash, epoch, mail, ready_at"
     )
 
 

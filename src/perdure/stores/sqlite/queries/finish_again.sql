@@ -2,6 +2,8 @@
 UPDATE run SET
     owner = NULL,
     status = :status,
+    version = coalesce(:version, version),
+    hash = coalesce(:hash, hash),
     finished = :finished,
     output = :output,
     output_seq = :output_seq,

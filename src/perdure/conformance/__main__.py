@@ -1,0 +1,35 @@
+"""`python -m perdure.conformance mystore.proof:MySuite` examines a store and prints the report;
+it exits with 1 if a case failed. `--quick` leaves the long cases out."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from collections.abc import Sequence
+
+from perdure.conformance.bed import StoreBed
+from perdure.conformance.report import examine
+
+USAGE = "usage: python -m perdure.conformance [--quick] MODULE:SUITE"
+
+
+def main(words: Sequence[str]) -> int:
+    """The exit code: 0, 1 when a case failed, 2 for what cannot be understood."""
+    quick = "--quick" in words
+    named = [word for word in words if word != "--quick"]
+    module, colon, name = named[0].partition(":") if len(named) == 1 else ("", "", "")
+    if not colon:
+        sys.stderr.write(f"{USAGE}\n")
+        return 2
+    sys.path.insert(0, "")
+    suite = getattr(importlib.import_module(module), name, None)
+    if not (isinstance(suite, type) and issubclass(suite, StoreBed)):
+        sys.stderr.write(f"{module} has no suite {name}: make it a subclass of StoreSuite\n")
+        return 2
+    report = examine(suite(), slow=not quick)
+    sys.stdout.write(f"{report}\n")
+    return 1 if report.failed else 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main(sys.argv[1:]))

@@ -1,0 +1,57 @@
+"""Outages: a store that is away is said to be so at once, then less and less often, and when it is
+back. A line for every try would bury what else happens.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from typing import Final
+
+from perdure.model.errors import StoreError
+
+_log = logging.getLogger("perdure.engine")
+
+#: Seconds from the first line to the second, doubled each time up to the most.
+FIRST_PAUSE: Final = 2.0
+LONGEST_PAUSE: Final = 300.0
+
+
+class Outages:
+    """One worker's view of its store: who asks, and for whom it did not answer last. Over is an
+    outage when it has answered everybody that it failed before."""
+
+    __slots__ = ("_failing", "_next", "_now", "_pause", "_since")
+
+    def __init__(self, now: Callable[[], float]) -> None:
+        """`now`: seconds that only grow."""
+        self._now = now
+        self._failing: set[str] = set()
+        self._since = self._next = 0.0
+        self._pause = FIRST_PAUSE
+
+    def note(self, asking: str, error: StoreError | None) -> None:
+        """Whoever asks the store was answered (None) or not. `asking`: what for, in words; who
+        fails once is to go on until it succeeds."""
+        if error is None:
+            if self._failing:
+                self._answered(asking)
+            return
+        now = self._now()
+        if not self._failing:
+            self._since, self._pause = now, FIRST_PAUSE
+            self._say(now, f"the store did not answer ({asking}: {error}); it is asked again")
+        elif now >= self._next:
+            self._pause = min(self._pause * 2, LONGEST_PAUSE)
+            away = now - self._since
+            self._say(now, f"the store is away for {away:.0f} s now ({asking}: {error})")
+        self._failing.add(asking)
+
+    def _say(self, now: float, text: str) -> None:
+        self._next = now + self._pause
+        _log.warning("%s", text)
+
+    def _answered(self, asking: str) -> None:
+        self._failing.discard(asking)
+        if not self._failing:
+            _log.warning("the store answers again, after %.1f s", self._now() - self._since)
