@@ -44,15 +44,18 @@ def lint(files: tuple[str, ...], strict: bool, schema: bool, as_json: bool) -> N
 def _findings(file: str) -> list[Finding]:
     from perdure.graph.lint import lint as findings_of
     from perdure.graph.read import MAX_BYTES
+    from perdure.graph.source import format_of
     from perdure.model.graph_rules import Finding
 
     try:
         if file == "-":
-            return findings_of(sys.stdin.buffer.read(MAX_BYTES + 1))
-        with Path(file).open("rb") as source:
-            return findings_of(source.read(MAX_BYTES + 1))
+            text = sys.stdin.buffer.read(MAX_BYTES + 1)
+        else:
+            with Path(file).open("rb") as source:
+                text = source.read(MAX_BYTES + 1)
     except OSError as error:
         return [Finding("", f"the file cannot be read: {error.strerror}")]
+    return findings_of(text, format=format_of(file, text))
 
 
 def _json(file: str, found: list[Finding]) -> dict[str, Any]:
@@ -66,6 +69,7 @@ def _json(file: str, found: list[Finding]) -> dict[str, Any]:
             {
                 "severity": finding.severity,
                 "line": finding.line or None,
+                "column": finding.column or None,
                 "pointer": finding.pointer,
                 "node": finding.node,
                 "message": finding.message,
@@ -78,6 +82,6 @@ def _json(file: str, found: list[Finding]) -> dict[str, Any]:
 
 def _print(file: str, found: list[Finding]) -> None:
     for finding in found:
-        click.echo(f"{file}: {finding.severity}: {finding}")
+        click.echo(f"{finding.place(file)}: {finding.severity}: {finding.text}")
     if not found:
         click.echo(f"{file}: ok")

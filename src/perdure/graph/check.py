@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import msgspec
 
 from perdure.graph.document import Document, read_document
-from perdure.graph.lines import with_lines
-from perdure.graph.read import as_text, canonical, plain
+from perdure.graph.fields import field_problems
+from perdure.graph.input_fields import input_problems
+from perdure.graph.lines import SourceText, with_lines
+from perdure.graph.read import canonical
+from perdure.graph.source import Format, Source, read_source
 from perdure.graph.specs import check_spec
-from perdure.graph.templates import Templates, compile_all, reading_problems
+from perdure.graph.templates import (
+    Templates,
+    compile_all,
+    constant_problems,
+    reading_problems,
+)
 from perdure.graph.waits import OLDER_TYPES
 from perdure.model.errors import GraphError
 from perdure.model.graph import Edge, GraphShape
@@ -37,18 +45,16 @@ class Checked(msgspec.Struct):
     templates: Templates
     findings: list[Finding]
     #: What the document was read from, when that was text.
-    text: str | None = None
+    text: SourceText | None = None
 
 
-def check(source: str | bytes | Mapping[str, Any]) -> Checked:
+def check(source: Source, format: Format = "json") -> Checked:
     """Everything wrong with a document, as `findings` sorted by place.
 
-    Raises GraphError when there is nothing to look at: not JSON, not an object, too large.
+    Raises GraphError when there is nothing to look at: not of its format, not an object, too large.
     """
     findings: list[Finding] = []
-    given = as_text(source) if isinstance(source, str | bytes) else source
-    text = given if isinstance(given, str) else None
-    value = plain(given, findings)
+    value, text = read_source(source, format, findings)
     document = read_document(value, findings)
     edges = [
         (e.index, Edge(e.source, e.target, e.condition is not None, e.default))
@@ -66,6 +72,10 @@ def check(source: str | bytes | Mapping[str, Any]) -> Checked:
         findings += entry_problems(shape, ranks, document.entry)
     templates = compile_all(document, findings)
     findings += reading_problems(templates.readings, types, ranks)
+    for reading in templates.readings:
+        findings += constant_problems(reading)
+        findings += field_problems(reading, types)
+        findings += input_problems(reading, document.input)
     findings = with_lines(in_order(findings), text)
     return Checked(value, document, shape, ranks, templates, findings, text)
 
@@ -93,19 +103,20 @@ def _place(pointer: str) -> list[tuple[int, str]]:
     return [(int(p), "") if i else (-1, p) for p, i in zip(parts, indexed, strict=True)]
 
 
-def refuse(name: str, findings: Sequence[Finding]) -> GraphError:
-    """One error that tells all the problems."""
+def refuse(name: str, findings: Sequence[Finding], file: str = "") -> GraphError:
+    """One error that tells all the problems, with the file they were found in."""
     count = len(findings)
     title = f"graph {name}" if name else "this graph document"
-    lines = [f"{title} has {count} problem{'s' if count > 1 else ''}:"]
-    lines += [f"  {finding}" for finding in findings[:_SHOWN]]
+    before = f"{file}: " if file else ""
+    lines = [f"{before}{title} has {count} problem{'s' if count > 1 else ''}:"]
+    lines += [f"  {finding.shown(file)}" for finding in findings[:_SHOWN]]
     if count > _SHOWN:
         lines.append(f"  … and {count - _SHOWN} more (all are in .problems)")
     return GraphError("\n".join(lines), findings)
 
 
-def sealed(checked: Checked) -> bytes:
+def sealed(checked: Checked, file: str = "") -> bytes:
     """The canonical bytes of a document without problems; raises GraphError otherwise."""
     if checked.findings:
-        raise refuse(checked.document.name, checked.findings)
+        raise refuse(checked.document.name, checked.findings, file)
     return canonical(checked.value)

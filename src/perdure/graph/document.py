@@ -163,7 +163,8 @@ def _node(index: int, item: Any, at: str, findings: list[Finding]) -> NodeEntry 
     if kind in CONTROL_TYPES | WAITS:
         for key in ("retry", "timeout", "queue"):
             if key in item:
-                form.problem(key, f'a {kind} runs nothing: it has no "{key}"', _instead(kind, key))
+                message = f'a {kind} runs nothing: it has no "{key}"'
+                form.misplaced(key, message, _instead(kind, key))
         retry, timeout, queue = None, None, None
     else:
         retry, timeout, queue = _retry(form), form.duration("timeout"), None

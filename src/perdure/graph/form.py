@@ -22,6 +22,8 @@ _NAMES: Final = {
     list: "a list",
     type(None): "null",
 }
+#: Text that some readers of YAML take for a truth value, and YAML 1.2 does not.
+_SWITCHES: Final = ("yes", "no", "on", "off", "y", "n", "true", "false")
 
 
 def named(value: object) -> str:
@@ -56,16 +58,24 @@ class Form:
     def problem(self, key: str | None, message: str, hint: str = "", *below: str | int) -> None:
         """Something is wrong with a member (or with what lies `below` it); None = with the
         object itself."""
+        self.findings.append(Finding(self._at(key, below), message, self.node, hint))
+
+    def misplaced(self, key: str, message: str, hint: str = "", *below: str | int) -> None:
+        """A key should not be there, whatever it holds: the finding points at the key."""
+        at = self._at(key, below)
+        self.findings.append(Finding(at, message, self.node, hint, on_key=True))
+
+    def _at(self, key: str | None, below: Sequence[str | int]) -> str:
         at = self.at if key is None else pointer(self.at, key)
         for step in below:
             at = pointer(at, step)
-        self.findings.append(Finding(at, message, self.node, hint))
+        return at
 
     def only(self, known: Sequence[str]) -> None:
         """Refuses every other key, suggesting the one that was meant."""
         for key in self.value:
             if key not in known:
-                self.problem(key, f'there is no key "{key}" here', did_you_mean(key, known))
+                self.misplaced(key, f'there is no key "{key}" here', did_you_mean(key, known))
 
     def required(self, key: str, example: str) -> bool:
         """Whether the key is there; a finding if not."""
@@ -79,6 +89,8 @@ class Form:
         value = self.value.get(key)
         if value is None or type(value) is kind:
             return value
+        if kind is bool and isinstance(value, str) and value.lower() in _SWITCHES:
+            hint = "write true or false, without quotes"
         self.problem(key, f"this is {named(value)}, not {_NAMES[kind]}", hint)
         return None
 

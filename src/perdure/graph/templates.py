@@ -52,9 +52,7 @@ class Reading(msgspec.Struct, frozen=True):
         severity: Literal["error", "warning"] = "error",
     ) -> Finding:
         """A finding about this string; `at`: line and column within it."""
-        if at is not None:
-            message = f"{message} ({placed(*at)})"
-        return Finding(self.at, message, self.node, hint, severity)
+        return Finding(self.at, message, self.node, hint, severity, within=at)
 
 
 class Templates(msgspec.Struct):
@@ -140,12 +138,7 @@ def _condition(text: str, at: str, source: str, findings: list[Finding]) -> Cond
 
 def broken(at: str, error: ExprError, node: str | None) -> Finding:
     """A template that does not compile, with line and column inside its string."""
-    return Finding(at, f"{error.message} ({placed(error.line, error.column)})", node)
-
-
-def placed(line: int, column: int) -> str:
-    """Where in a string something stands, in words."""
-    return f"column {column} of the text" if line == 1 else f"its line {line}, column {column}"
+    return Finding(at, error.message, node, within=(error.line, error.column))
 
 
 def reading_problems(
@@ -179,6 +172,15 @@ def _root_problems(reading: Reading, types: Mapping[str, str]) -> Iterator[Findi
             elif minus in types:
                 hint = minus_hint(reading, minus, types)
                 yield reading.problem(f'there is nothing called "{root}"', at, hint)
+
+
+def constant_problems(reading: Reading) -> Iterator[Finding]:
+    """An expression that reads nothing and cannot be evaluated never can be."""
+    if not reading.refs.roots:
+        try:
+            compile_text(reading.text).render({})
+        except ExprError as error:
+            yield broken(reading.at, error, reading.node)
 
 
 def _secret_problems(reading: Reading, types: Mapping[str, str]) -> Iterator[Finding]:
