@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
+from perdure.graph.foreign_keys import meant
 from perdure.graph.read import pointer
 from perdure.model.durations import microseconds
 from perdure.model.errors import InvalidOptions
@@ -75,7 +76,7 @@ class Form:
         """Refuses every other key, suggesting the one that was meant."""
         for key in self.value:
             if key not in known:
-                self.misplaced(key, f'there is no key "{key}" here', did_you_mean(key, known))
+                self.misplaced(key, f'there is no key "{key}" here', meant(key, known))
 
     def required(self, key: str, example: str) -> bool:
         """Whether the key is there; a finding if not."""

@@ -76,7 +76,11 @@ def _check_http(form: Form) -> None:
     form.only(HTTP_KEYS)
     if form.required("url", '"url": "https://…"'):
         _check_url(form)
-    if not templated(form.value.get("method")):
+    method = form.value.get("method")
+    if isinstance(method, str) and method not in METHODS and method.upper() in METHODS:
+        known = ", ".join(METHODS)
+        form.problem("method", f"{named(method)} is none of {known}", f'write "{method.upper()}"')
+    elif not templated(method):
         form.choice("method", METHODS)
     _check_headers(form)
     _check_query(form)
@@ -101,6 +105,9 @@ def _check_url(form: Form) -> None:
     start = url.partition("{{")[0]
     if not start.isprintable() or " " in start:
         form.problem("url", "this URL holds a space or a control character", "write it as %20")
+    elif "@" in start.partition("//")[2].partition("/")[0]:
+        hint = "send them in an Authorization header, from {{secrets.<name>}}"
+        form.problem("url", "this URL holds a user name or password", hint)
     elif templated(url):
         if start and not any(start.startswith(s) or s.startswith(start) for s in _SCHEMES):
             form.problem("url", "this URL is not http or https", 'start with "https://"')
