@@ -8,15 +8,19 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
 
 import click
 
 from perdure.cli.database import db
+from perdure.cli.definitions import definitions
 from perdure.cli.demo.command import demo
+from perdure.cli.draw import draw
 from perdure.cli.exits import INTERRUPTED, JSON, UNREAD, USAGE, Trouble, trouble_of
 from perdure.cli.lint import lint
 from perdure.cli.list import list_runs
+from perdure.cli.publish import publish
 from perdure.cli.result import result
 from perdure.cli.retry import retry
 from perdure.cli.run import run
@@ -50,6 +54,15 @@ class Commands(click.Group):
         except Exception as error:
             raise trouble_of(error) from error
 
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """The commands by what they are for."""
+        width = max(len(name) for name in self.commands)
+        for title, commands in SECTIONS.items():
+            with formatter.section(title):
+                room = formatter.width - width - 6
+                rows = [(c.name or "", c.get_short_help_str(room)) for c in commands]
+                formatter.write_dl([(name.ljust(width), text) for name, text in rows])
+
 
 def _version(ctx: click.Context, param: click.Parameter, value: bool) -> None:
     if not value or ctx.resilient_parsing:
@@ -73,8 +86,15 @@ def main() -> None:
     """
 
 
-for command in (
-    *(run, worker, start, signal, cancel, pause, unpause, retry),
-    *(result, list_runs, show, watch, why, lint, db, demo),
-):
-    main.add_command(command)
+SECTIONS: Final[Mapping[str, Sequence[click.Command]]] = {
+    "Work": (run, worker, start),
+    "Look": (list_runs, show, watch, why, result),
+    "Act": (signal, cancel, pause, unpause, retry),
+    "Documents": (lint, draw, publish, definitions),
+    "Store": (db,),
+    "Else": (demo,),
+}
+
+for section in SECTIONS.values():
+    for command in section:
+        main.add_command(command)
