@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 import msgspec
 
 from perdure.graph.read import MAX_BYTES, MAX_DEPTH, line_column, refusal
-from perdure.graph.yaml_advice import unquoted, words
+from perdure.graph.yaml_advice import stumble, unquoted, words
 from perdure.model.errors import GraphError
 
 if TYPE_CHECKING:
@@ -64,16 +64,15 @@ def compose(text: str) -> Node:
         message = f"the document has {len(text):,} characters, at most {MAX_TEXT:,} count in YAML"
         raise refusal(message, "write it as JSON")
     _check_characters(text)
+    loader = yaml.SafeLoader(text)
     try:
-        return _Composer(text, yaml.parse(text, Loader=yaml.SafeLoader)).document()
+        return _Composer(text, iter(loader.get_event, None)).document()
     except GraphError:
         raise
     except yaml.MarkedYAMLError as error:
-        mark = error.problem_mark or error.context_mark
-        at = len(text) if mark is None else min(mark.index, len(text))
-        raise _not_yaml(text, at, error) from None
+        raise _not_yaml(text, stumble(text, error), error) from None
     except Exception as error:  # the parser has edges at which plain ValueErrors leave it
-        raise _not_yaml(text, 0, error) from None
+        raise _not_yaml(text, min(loader.index, len(text)), error) from None
 
 
 def _check_characters(text: str) -> None:
