@@ -31,7 +31,7 @@ class References(msgspec.Struct, frozen=True):
     protects it. `secrets`: names read as `secrets.<name>`. `root_positions` and `task_positions`:
     line and column of the first read of each, within the text that was compiled. `paths`: every
     constant path that is read, such as ("input", "order", "id"), with where its first read
-    begins; `asked`: those of them that are only asked for, by has() or optional syntax.
+    begins; `asked`: those that has() or optional syntax asks for, `bare`: those read without.
     """
 
     roots: frozenset[str] = frozenset()
@@ -44,6 +44,7 @@ class References(msgspec.Struct, frozen=True):
     task_positions: dict[str, Position] = {}
     paths: dict[Path, Position] = {}
     asked: frozenset[Path] = frozenset()
+    bare: frozenset[Path] = frozenset()
 
 
 NOTHING = References()
@@ -70,7 +71,6 @@ def merge(parts: Iterable[References]) -> References:
         roots |= part.root_positions
         tasks |= part.task_positions
         paths |= part.paths
-    read = {path for part in found for path in part.paths if path not in part.asked}
     return References(
         roots=frozenset().union(*(part.roots for part in found)),
         tasks=frozenset().union(*(part.tasks for part in found)),
@@ -81,7 +81,8 @@ def merge(parts: Iterable[References]) -> References:
         root_positions=roots,
         task_positions=tasks,
         paths=paths,
-        asked=frozenset(paths.keys() - read),
+        asked=frozenset().union(*(part.asked for part in found)),
+        bare=frozenset().union(*(part.bare for part in found)),
     )
 
 
@@ -136,7 +137,8 @@ class Reads:
         self.bare: set[str] = set()
         self.secrets: set[str] = set()
         self.paths: dict[Path, int] = {}
-        self.read: set[Path] = set()
+        self.asked: set[Path] = set()
+        self.unasked: set[Path] = set()
         self.computed = False
         self.guards: frozenset[str] = frozenset()
 
@@ -150,8 +152,7 @@ class Reads:
         self.roots.setdefault(name, root.at)
         path = (name, *(key for key, _ in steps))
         self.paths.setdefault(path, root.at)
-        if not presence and optional_from > len(steps):
-            self.read.add(path)
+        (self.asked if presence or optional_from <= len(steps) else self.unasked).add(path)
         if name == "secrets" and steps and isinstance(steps[0][0], str):
             self.secrets.add(steps[0][0])
         if name != "tasks":
@@ -185,5 +186,6 @@ class Reads:
             root_positions={name: position(text, at) for name, at in self.roots.items()},
             task_positions={id: position(text, at) for id, at in self.tasks.items()},
             paths={path: position(text, at) for path, at in self.paths.items()},
-            asked=frozenset(self.paths.keys() - self.read),
+            asked=frozenset(self.asked),
+            bare=frozenset(self.unasked),
         )

@@ -97,7 +97,7 @@ def _of_binary(node: Binary) -> str:
 
 def comparisons(text: str) -> list[Comparison]:
     """Every comparison of a constant path with a text, `==`, `!=` or `in` a list of texts."""
-    found = []
+    found: list[Comparison] = []
     for tree in trees_of(text):
         for node in _nodes(tree):
             if isinstance(node, Binary) and node.op in ("==", "!=", "in"):

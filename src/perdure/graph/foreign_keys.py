@@ -26,10 +26,8 @@ _MEANT: Final = {
         **dict.fromkeys(("retries", "max_attempts", "attempts"), 'write "retry": {"attempts": 3}'),
     },
     "step": {
-        **dict.fromkeys(
-            ("task", "function", "call", "uses", "run", "name"), 'did you mean "step"?'
-        ),
-        **dict.fromkeys(("with", "args", "arguments", "params", "parameters"), 'write "input"'),
+        **dict.fromkeys(("task", "function", "call", "uses", "run", "name"), "step"),
+        **dict.fromkeys(("with", "args", "arguments", "params", "parameters"), "input"),
         **dict.fromkeys(("timeout", "retry", "queue"), "write it beside the spec, on the node"),
     },
     "attempts": {

@@ -25,14 +25,14 @@ _DEEPEST: Final = 32
 def input_problems(reading: Reading, schema: Any) -> Iterator[Finding]:
     """Reads of fields that no input can have: the schema lets in no others."""
     for path in reading.refs.paths:
-        if path not in reading.refs.asked:
+        if path in reading.refs.bare:
             yield from _of(reading, path, schema, "error")
 
 
 def input_doubts(reading: Reading, schema: Any) -> Iterator[Finding]:
     """Reads of fields that are not in the schema, and of those that a start may leave out."""
     for path in reading.refs.paths:
-        severity: Severity = "error" if path in reading.refs.asked else "warning"
+        severity: Severity = "warning" if path in reading.refs.bare else "error"
         for finding in _of(reading, path, schema, severity):
             yield reading.problem(
                 finding.message, reading.refs.paths[path], finding.hint, "warning"

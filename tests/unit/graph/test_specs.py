@@ -115,7 +115,7 @@ def test_a_request_may_say_this(changes: dict[str, Any]) -> None:
         ({}, "", '"step" is missing; write "step": "ship-order"'),
         ({"step": "Ship"}, "/step", "step 'Ship' is not valid: use 1-64 characters"),
         ({"step": ["x"]}, "/step", "this is a list, not text"),
-        ({"step": "x", "args": {}}, "/args", 'did you mean "input"?'),
+        ({"step": "x", "args": {}}, "/args", 'did you mean "input"'),
         (None, None, 'a TASK needs one; write "spec": {"step": "ship-order"'),
         ([], "", "this is a list, not an object"),
         ("work", "", 'this is "work", not an object'),
