@@ -18,6 +18,8 @@ from perdure.cli.definitions import definitions
 from perdure.cli.demo.command import demo
 from perdure.cli.draw import draw
 from perdure.cli.exits import INTERRUPTED, JSON, UNREAD, USAGE, Trouble, trouble_of
+from perdure.cli.export import export
+from perdure.cli.importing import import_runs
 from perdure.cli.lint import lint
 from perdure.cli.list import list_runs
 from perdure.cli.publish import publish
@@ -91,7 +93,7 @@ SECTIONS: Final[Mapping[str, Sequence[click.Command]]] = {
     "Look": (list_runs, show, watch, why, result),
     "Act": (signal, cancel, pause, unpause, retry),
     "Documents": (lint, draw, publish, definitions),
-    "Store": (db,),
+    "Store": (db, export, import_runs),
     "Else": (demo,),
 }
 

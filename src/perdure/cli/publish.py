@@ -89,6 +89,8 @@ def _print(before: DefinitionInfo | None, now: DefinitionInfo) -> None:
     else:
         kept = f"{before.running} run{'' if before.running == 1 else 's'} of version "
         keep = "keeps" if before.running == 1 else "keep"
-        click.echo(f"{said} is published: new runs get it, and no longer {before.version}", err=True)
+        click.echo(
+            f"{said} is published: new runs get it, and no longer {before.version}", err=True
+        )
         if before.running:
             click.echo(f"{kept}{before.version} {keep} that", err=True)
