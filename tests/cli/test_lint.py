@@ -94,3 +94,22 @@ def test_the_schema_is_printed() -> None:
     schema = json.loads(perdure("lint", "--schema").stdout)
     assert schema["$schema"].startswith("https://json-schema.org/")
     assert {"name", "nodes", "edges"} <= set(schema["properties"])
+
+
+def test_with_an_app_calls_of_steps_are_checked() -> None:
+    document = copy.deepcopy(GREETING)
+    document["nodes"][0]["spec"]["input"] = {"nmae": "{{input.name}}"}
+    document["nodes"][1]["spec"]["step"] = "shuot"
+    write("calls.json", document)
+    assert perdure("lint", "calls.json").stdout == "calls.json: ok\n"
+    said = perdure("lint", "calls.json", "--app", "steps.py", code=2).stdout
+    assert 'step greet has no parameter "nmae"; did you mean "name"?' in said
+    assert 'there is no step "shuot"; did you mean "shout"?' in said
+    Path("pyproject.toml").write_text('[tool.perdure]\napp = "steps.py"\n', encoding="utf-8")
+    assert perdure("lint", "calls.json", code=2).stdout == said
+
+
+def test_an_app_that_cannot_be_imported_is_told() -> None:
+    assert "there is no file none.py" in perdure(
+        "lint", "greeting.json", "--app", "none.py", code=2
+    ).stderr  # fmt: skip
