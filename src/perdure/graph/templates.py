@@ -25,6 +25,7 @@ from perdure.expr import (
 from perdure.expr.template_text import compile_text
 from perdure.graph.document import WAITS, Document
 from perdure.graph.read import pointer
+from perdure.graph.template_hints import hint_for, name_hint
 from perdure.graph.waits import stated
 from perdure.model.graph_rules import Finding, Ranks, did_you_mean
 
@@ -138,7 +139,8 @@ def _condition(text: str, at: str, source: str, findings: list[Finding]) -> Cond
 
 def broken(at: str, error: ExprError, node: str | None) -> Finding:
     """A template that does not compile, with line and column inside its string."""
-    return Finding(at, error.message, node, within=(error.line, error.column))
+    within = (error.line, error.column)
+    return Finding(at, error.message, node, hint_for(error), within=within)
 
 
 def reading_problems(
@@ -167,7 +169,7 @@ def _root_problems(reading: Reading, types: Mapping[str, str]) -> Iterator[Findi
         if root not in ROOTS:
             minus = _minus_before(reading, root, types)
             if minus is None:
-                hint = did_you_mean(root, ROOTS)
+                hint = name_hint(root) or did_you_mean(root, ROOTS)
                 yield reading.problem(f'there is nothing called "{root}"', at, hint)
             elif minus in types:
                 hint = minus_hint(reading, minus, types)

@@ -34,7 +34,7 @@ def _switch(node: NodeEntry, edges: list[EdgeEntry]) -> Iterator[Finding]:
     """A SWITCH that may choose nothing, or whose edges do not choose at all (D-7)."""
     conditional = [e for e in edges if e.condition is not None]
     default = [e for e in edges if e.default]
-    always = len(edges) - len(conditional) - len(default)
+    always = [e for e in edges if e.condition is None and not e.default]
     if not edges:
         yield warning(node.at, node.id, "no edge leaves this SWITCH", "take it out")
     elif not conditional:
