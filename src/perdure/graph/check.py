@@ -10,6 +10,7 @@ import msgspec
 from perdure.graph.document import Document, read_document
 from perdure.graph.fields import field_problems
 from perdure.graph.input_fields import input_problems
+from perdure.graph.inputs import InputCheck, input_check
 from perdure.graph.lines import SourceText, with_lines
 from perdure.graph.read import canonical
 from perdure.graph.source import Format, Source, read_source
@@ -46,6 +47,8 @@ class Checked(msgspec.Struct):
     findings: list[Finding]
     #: What the document was read from, when that was text.
     text: SourceText | None = None
+    #: Whether inputs are what the document's schema of them asks for.
+    input: InputCheck | None = None
 
 
 def check(source: Source, format: Format = "json") -> Checked:
@@ -56,6 +59,9 @@ def check(source: Source, format: Format = "json") -> Checked:
     findings: list[Finding] = []
     value, text = read_source(source, format, findings)
     document = read_document(value, findings)
+    inputs = None
+    if document.input is not None:
+        inputs = input_check(document.input, "/input", findings)
     edges = [
         (e.index, Edge(e.source, e.target, e.condition is not None, e.default))
         for e in document.edges
@@ -77,7 +83,7 @@ def check(source: Source, format: Format = "json") -> Checked:
         findings += field_problems(reading, types)
         findings += input_problems(reading, document.input)
     findings = with_lines(in_order(findings), text)
-    return Checked(value, document, shape, ranks, templates, findings, text)
+    return Checked(value, document, shape, ranks, templates, findings, text, inputs)
 
 
 def _order(

@@ -11,8 +11,11 @@ from hashlib import sha256
 from os import PathLike, fspath
 from typing import Any, final
 
+import msgspec
+
 from perdure.graph.check import Checked, check, sealed
 from perdure.graph.document import Document
+from perdure.graph.inputs import InputCheck
 from perdure.graph.plan import build_plan
 from perdure.graph.read import MAX_BYTES, refusal
 from perdure.graph.source import Format, Source, format_of
@@ -32,6 +35,7 @@ class Graph(Definition[dict[str, Any], dict[str, Any]]):
     plan: GraphPlan
     _document: Document
     _source: bytes
+    _input: InputCheck | None
 
     def __init__(self) -> None:
         raise TypeError("use Graph.load(document) or Graph.read(path)")
@@ -66,6 +70,7 @@ class Graph(Definition[dict[str, Any], dict[str, Any]]):
         graph = object.__new__(cls)
         graph._source = text
         graph._document = document
+        graph._input = checked.input
         graph.plan = build_plan(
             document, checked.shape, checked.templates, document.version or digest[:12], digest
         )
@@ -118,6 +123,13 @@ class Graph(Definition[dict[str, Any], dict[str, Any]]):
         from perdure.graph.draw import sketch_of, svg
 
         return svg(sketch_of(self._document, self.version, history))
+
+    def check_input(self, input: bytes | None) -> None:
+        """Raise InvalidRequest, naming every place, for an input that the document's `input`
+        schema does not let in. The input itself is left as it is: no defaults are filled in."""
+        if self._input is not None:
+            value = None if input is None else msgspec.json.decode(input)
+            self._input.refuse(self.name, value)
 
     def machine(self, run: Any, deps: Any) -> GraphMachine:
         """The kernel's machine for a run of this graph."""

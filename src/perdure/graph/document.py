@@ -94,13 +94,12 @@ def read_document(value: dict[str, Any], findings: list[Finding]) -> Document:
     """The document's parts; all that is wrong with its shape goes to `findings`."""
     form = Form(value, "", findings)
     form.only(TOP_KEYS)
-    for key in ("input", "config"):
-        if key in value:
-            form.problem(
-                key,
-                f"this version does not check the {key} against a schema yet",
-                f"take it out; templates read what a start gives as {key}.<key>",
-            )
+    if value.get("config") is not None:
+        form.misplaced(
+            "config",
+            "this version does not check the config against a schema yet",
+            "take it out; templates read what a start gives as config.<key>",
+        )
     return Document(
         name=_name(form, "name", '"name": "order"') or "",
         version=form.text("version", 64, 'use text, such as "3" or "2025-06"'),
