@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from perdure.cli.logs import log_to
-from perdure.cli.nodes import reason
+from perdure.cli.nodes import run_reason
 from perdure.cli.output import moment_near
 from perdure.client.engine import Engine
 from perdure.client.run import time_of
@@ -80,7 +80,8 @@ class Told:
                 if action.failure is None:
                     self.note(f"{_name(live)} {action.status}")
                     continue
-                why = reason(action.failure.kind, action.failure.message)
+                failure = action.failure
+                why = run_reason(failure.kind, failure.message, failure.details)
                 self._screen.note(f"{_name(live)} {action.status}: {why}")
             elif isinstance(action, CreateTask) and action.status == "waiting":
                 self.note(f"{_name(live)} waits at {action.node}{_for(action)}")

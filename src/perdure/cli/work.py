@@ -113,7 +113,7 @@ async def work(job: Job, progress: Progress) -> Ending:
     )
     engine.observe(progress)
     stop = Stop(screen, job.grace)
-    with stop as stopped, log_to(screen, secrets.redact):
+    with stop as stopped, log_to(screen, secrets.redact, progress.raised):
         async with engine:
             run = await _start(engine, job, progress)
             why = await _wait(engine, run, progress, stopped, job.seconds)
@@ -249,7 +249,7 @@ async def _watch(engine: Engine, run: Run[Any], progress: Progress) -> None:
         if row.status not in TERMINAL and gone and (row.owner or row.epoch != epoch):
             if progress.here and row.owner not in (None, engine._shell.worker):
                 progress.left()
-            progress.follow([record async for record in run.history()])
+            progress.follow([record async for record in run.history(after=progress.seen)])
         epoch = row.epoch
         await asyncio.sleep(LOOK)
 
