@@ -182,7 +182,8 @@ def constant_problems(reading: Reading) -> Iterator[Finding]:
         try:
             compile_text(reading.text).render({})
         except ExprError as error:
-            yield broken(reading.at, error, reading.node)
+            hint = "it reads nothing, so it fails in each run: read something, or take it out"
+            yield reading.problem(error.message, (error.line, error.column), hint)
 
 
 def _secret_problems(reading: Reading, types: Mapping[str, str]) -> Iterator[Finding]:
