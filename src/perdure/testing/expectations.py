@@ -24,7 +24,12 @@ def differences(rehearsal: Rehearsal, expected: Mapping[str, Any]) -> list[str]:
         if key not in _CHECKS:
             hint = did_you_mean(str(key), list(_CHECKS))
             raise InvalidRequest(f"expect: unknown key {key!r}; {hint}")
-    return [line for key, value in expected.items() for line in _CHECKS[key](rehearsal, value)]
+    return [
+        line
+        for key, check in _CHECKS.items()
+        if key in expected
+        for line in check(rehearsal, expected[key])
+    ]
 
 
 def _status(rehearsal: Rehearsal, expected: Any) -> Iterator[str]:
@@ -111,8 +116,8 @@ def _duration(rehearsal: Rehearsal, expected: Any) -> Iterator[str]:
 
 
 _CHECKS: Final[Mapping[str, Callable[[Rehearsal, Any], Iterator[str]]]] = {
-    "status": _status, "output": _output, "route": _route, "ran": _ran, "skipped": _skipped,
-    "not_ran": _not_ran, "attempts": _attempts, "failure": _failure, "duration": _duration,
+    "status": _status, "failure": _failure, "route": _route, "ran": _ran, "skipped": _skipped,
+    "not_ran": _not_ran, "attempts": _attempts, "output": _output, "duration": _duration,
 }  # fmt: skip
 
 

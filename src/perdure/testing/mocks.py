@@ -87,7 +87,7 @@ def mocks_for(graph: Graph, source: MocksSource | None, **given: Any) -> Mocks:
     table, name = read_mocks(source)
     table = {**table, **{key: value for key, value in given.items() if value is not UNSET}}
     _only(table, KEYS, name)
-    by_node, by_step = _steps(graph, table.get("steps") or {}, name)
+    by_node, by_step = _steps(graph, table.get("steps", {}), name)
     default = table.get("default", UNSET)
     return Mocks(
         replies=by_node,
@@ -106,6 +106,8 @@ def mocks_for(graph: Graph, source: MocksSource | None, **given: Any) -> Mocks:
 def _steps(
     graph: Graph, steps: Any, name: str
 ) -> tuple[dict[str, tuple[Reply, ...]], dict[str, tuple[Reply, ...]]]:
+    if steps is None:
+        return {}, {}
     if not isinstance(steps, Mapping):
         raise InvalidRequest(f'{name}: "steps" must be an object: node id or step name → answer')
     nodes = graph.plan.nodes
