@@ -20,14 +20,9 @@ if TYPE_CHECKING:
 
     from perdure.stores.sqlite.driver import Connection
 
-#: Runs that are offered at most: the newest.
+#: What is offered at most: of runs the newest.
 OFFERED: Final = 50
 
-_WORKFLOWS: Final = "SELECT DISTINCT name FROM definition WHERE name >= ? ORDER BY name LIMIT 200"
-_RUNS: Final = """
-    SELECT id, status FROM run WHERE definition = ? AND id >= ? AND id < ?
-    ORDER BY created DESC LIMIT ?
-"""
 #: Sorts after every id that begins with the same text.
 _LAST: Final = "\U0010ffff"
 
@@ -43,17 +38,21 @@ def runs(ctx: click.Context, incomplete: str) -> list[CompletionItem]:
 
 
 def _workflows(db: Connection, incomplete: str) -> list[CompletionItem]:
-    found = db.execute(_WORKFLOWS, (incomplete,)).fetchall()
+    from perdure.stores.sqlite.queries import query
+
+    found = db.execute(query("names_from"), (incomplete, OFFERED)).fetchall()
     return [CompletionItem(name) for (name,) in found if name.startswith(incomplete)]
 
 
 def _runs(db: Connection, incomplete: str) -> list[CompletionItem]:
+    from perdure.stores.sqlite.queries import query
+
     workflow, slash, start = incomplete.partition("/")
     names = [workflow] if slash else [item.value for item in _workflows(db, workflow)]
     if not slash and len(names) != 1:
         return [CompletionItem(f"{name}/") for name in names]
     chosen = names[0]
-    found = db.execute(_RUNS, (chosen, start, start + _LAST, OFFERED)).fetchall()
+    found = db.execute(query("ids_from"), (chosen, start, start + _LAST, OFFERED)).fetchall()
     return [CompletionItem(f"{chosen}/{id}", help=status) for id, status in found]
 
 

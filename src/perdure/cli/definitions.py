@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from perdure.stores.port import StoredDefinition
 
 
-@click.command()
+@click.command(short_help="List versions, and print their documents.")
 @click.argument("name", required=False, type=WorkflowType())
 @click.option("--version", "version", metavar="LABEL|HASH", help="Only this version.")
 @click.option("--source", is_flag=True, help="Print its document.")

@@ -13,6 +13,7 @@ from typing import Any, Final
 
 import click
 
+from perdure.cli.completion import completion
 from perdure.cli.database import db
 from perdure.cli.definitions import definitions
 from perdure.cli.demo.command import demo
@@ -23,12 +24,14 @@ from perdure.cli.importing import import_runs
 from perdure.cli.lint import lint
 from perdure.cli.list import list_runs
 from perdure.cli.publish import publish
+from perdure.cli.rehearse import rehearse
 from perdure.cli.result import result
 from perdure.cli.retry import retry
 from perdure.cli.run import run
 from perdure.cli.send import cancel, pause, signal, unpause
 from perdure.cli.show import show
 from perdure.cli.start import start
+from perdure.cli.steps import steps
 from perdure.cli.watch import watch
 from perdure.cli.why import why
 from perdure.cli.worker import worker
@@ -92,9 +95,9 @@ SECTIONS: Final[Mapping[str, Sequence[click.Command]]] = {
     "Work": (run, worker, start),
     "Look": (list_runs, show, watch, why, result),
     "Act": (signal, cancel, pause, unpause, retry),
-    "Documents": (lint, draw, publish, definitions),
+    "Documents": (lint, draw, rehearse, steps, publish, definitions),
     "Store": (db, export, import_runs),
-    "Else": (demo,),
+    "Else": (completion, demo),
 }
 
 for section in SECTIONS.values():

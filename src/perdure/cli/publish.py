@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from perdure.model.graph_rules import Finding
 
 
-@click.command()
+@click.command(short_help="Make a document the version new runs get.")
 @click.argument("file", metavar="FILE")
 @click.option("--app", "apps", multiple=True, metavar="APP",
               help="Also check that the steps it calls are there.")  # fmt: skip

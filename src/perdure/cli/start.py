@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from perdure.graph.definition import Graph
 
 
-@click.command()
+@click.command(short_help="Start a run without working on it.")
 @click.argument("workflow", metavar="FILE|NAME", type=FileOrWorkflowType())
 @click.option("--input", "-i", "input_", metavar="JSON", help="JSON text, @file or - (stdin).")
 @click.option("--id", "run_id", help="The run's id; if there is one it is left as it is.")
