@@ -22,7 +22,7 @@ from perdure.graph.source import Format, Source, format_of
 from perdure.kernel.machine import GraphMachine
 from perdure.kernel.plan import GraphPlan
 from perdure.model.definition import Definition
-from perdure.model.errors import GraphError
+from perdure.model.errors import GraphError, InvalidRequest
 
 
 @final
@@ -127,9 +127,13 @@ class Graph(Definition[dict[str, Any], dict[str, Any]]):
     def check_input(self, input: bytes | None) -> None:
         """Raise InvalidRequest, naming every place, for an input that the document's `input`
         schema does not let in. The input itself is left as it is: no defaults are filled in."""
-        if self._input is not None:
+        if self._input is None:
+            return
+        try:
             value = None if input is None else msgspec.json.decode(input)
-            self._input.refuse(self.name, value)
+        except RecursionError:
+            raise InvalidRequest(f"the input of {self.name} is nested too deeply") from None
+        self._input.refuse(self.name, value)
 
     def machine(self, run: Any, deps: Any) -> GraphMachine:
         """The kernel's machine for a run of this graph."""

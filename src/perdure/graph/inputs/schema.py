@@ -8,55 +8,29 @@ play no part in what is made of it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any, Final
+from typing import Any
 
 import msgspec
 
 from perdure.expr.errors import Fault
 from perdure.graph.form import named
+from perdure.graph.inputs.bounds import MAX_SIZE, endless, size_of
 from perdure.graph.inputs.formats import FORMATS, Check, pattern_check
+from perdure.graph.inputs.keywords import (
+    ANNOTATIONS,
+    DEFINITIONS,
+    KEYWORDS,
+    LEAF,
+    ONE,
+    POINTER,
+    REFUSED,
+    RULES,
+    SAME_VALUE,
+    SEVERAL,
+    names_wrong,
+)
 from perdure.graph.read import pointer
 from perdure.model.graph_rules import Finding, did_you_mean
-
-TYPES: Final = ("object", "array", "string", "number", "integer", "boolean", "null")
-ANNOTATIONS: Final = (
-    *("$schema", "$comment", "title", "description", "default", "examples"),
-    *("deprecated", "readOnly", "writeOnly"),
-)
-NUMBERS: Final = ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf")
-COUNTS: Final = (
-    *("minLength", "maxLength", "minItems", "maxItems", "minProperties", "maxProperties"),
-)
-#: Keywords that hold a schema, a list of schemas, schemas by name.
-ONE: Final = (
-    *("additionalProperties", "propertyNames", "additionalItems", "contains"),
-    *("not", "if", "then", "else"),
-)
-SEVERAL: Final = ("allOf", "anyOf", "oneOf", "prefixItems")
-BY_NAME: Final = ("properties", "dependentSchemas")
-DEFINITIONS: Final = ("$defs", "definitions")
-REFUSED: Final = {
-    "patternProperties": "use propertyNames with a pattern, and additionalProperties",
-    "$id": "references are to places of this schema: #/$defs/name",
-    "$dynamicRef": "use $ref",
-    "$anchor": "refer to #/$defs/name",
-}
-KEYWORDS: Final = (
-    *("type", "enum", "const", "pattern", "format", "required", "uniqueItems", "items", "$ref"),
-    *("dependentRequired", "dependencies"),
-    *(*NUMBERS, *COUNTS, *ONE, *SEVERAL, *BY_NAME, *DEFINITIONS, *ANNOTATIONS),
-)
-#: Those whose schemas are about the same value as the schema that they stand in.
-_SAME_VALUE: Final = frozenset(
-    {"allOf", "anyOf", "oneOf", "not", "if", "then", "else", "dependentSchemas", "dependencies"}
-)
-#: Keywords that hold no schema. One with these alone is small, and stays where it is.
-_LEAF: Final = frozenset(
-    {"type", "enum", "const", "pattern", "format", "required", "uniqueItems"}
-).union(NUMBERS, COUNTS, ANNOTATIONS)
-#: What the check is made of grows with this, and a schema that counts more is refused.
-MAX_SIZE: Final = 1_000_000
 
 
 class PlainSchema(msgspec.Struct):
@@ -99,9 +73,17 @@ class _Reader:
             self._same.setdefault(self._part, set())
             self._plain.parts[self._part] = self._schema(schema, at)
         if not self._findings:
-            self._check_circles()
-            self._check_size()
+            self._check_bounds()
         return self._plain
+
+    def _check_bounds(self) -> None:
+        turn = endless(self._same)
+        if turn is not None:
+            at = next(at for at, name in self._names.items() if name == turn)
+            message = "this schema refers to itself without end"
+            self._problem(at, message, "refer to it below properties or items")
+        elif size_of(self._plain.parts) > MAX_SIZE:
+            self._problem(self._at, "the schema is too large", "check less, or in a step")
 
     def _problem(self, at: str, message: str, hint: str = "", *, on_key: bool = False) -> None:
         self._findings.append(Finding(at, message, None, hint, on_key=on_key))
@@ -115,10 +97,12 @@ class _Reader:
 
     def _sub(self, schema: Any, at: str, keyword: str) -> Any:
         """A schema inside another: a reference to it, unless it is one of plain rules only."""
-        if isinstance(schema, bool) or (isinstance(schema, dict) and schema.keys() <= _LEAF):
+        if isinstance(schema, bool) or (isinstance(schema, dict) and schema.keys() <= LEAF):
             return self._schema(schema, at)
+        if isinstance(schema, dict) and "$ref" in schema and schema.keys() <= POINTER:
+            return self._reference(schema["$ref"], pointer(at, "$ref"), keyword)
         ref = self._named(at, schema)
-        if keyword in _SAME_VALUE:
+        if keyword in SAME_VALUE:
             self._same[self._part].add(self._names[at])
         return ref
 
@@ -143,7 +127,7 @@ class _Reader:
         self._texts(schema, at, more)
         self._items(schema, at, out)
         if "$ref" in schema:
-            more.append(self._reference(schema["$ref"], pointer(at, "$ref")))
+            more.append(self._reference(schema["$ref"], pointer(at, "$ref"), "allOf"))
         if more:
             out["allOf"] = [*out.get("allOf", ()), *more]
         return out
@@ -160,8 +144,8 @@ class _Reader:
 
     def _keyword(self, key: str, value: Any, at: str, out: dict[str, Any], more: list[Any]) -> None:
         """One keyword: what it becomes goes to `out`, or to the list of schemas that also hold."""
-        if key in _RULES:
-            wrong = _RULES[key](value)
+        if key in RULES:
+            wrong = RULES[key](value)
             if wrong is None:
                 out[key] = value
             else:
@@ -187,7 +171,7 @@ class _Reader:
         for name, needed in value.items():
             below = pointer(at, name)
             if key == "dependentRequired" or isinstance(needed, list):
-                wrong = _names(needed)
+                wrong = names_wrong(needed)
                 if wrong is not None:
                     self._problem(below, *wrong)
                 result[name] = needed
@@ -234,7 +218,7 @@ class _Reader:
         if first is not None:
             out["items"] = first
 
-    def _reference(self, to: Any, at: str) -> Any:
+    def _reference(self, to: Any, at: str, keyword: str) -> Any:
         if not isinstance(to, str) or (to != "#" and not to.startswith("#/")):
             hint = "references are to places of this schema: #/$defs/name"
             self._problem(at, f"{named(to)} is not in this schema, and nothing else is read", hint)
@@ -250,105 +234,9 @@ class _Reader:
                 return True
             found = found[int(name)] if isinstance(found, list) else found[name]
             place = pointer(place, name)
-        return self._sub(found, place, "allOf")
-
-    def _check_circles(self) -> None:
-        """A reference that leads back to itself, the value being the same, has no end."""
-        done: set[str] = set()
-        path: dict[str, list[str]] = {}
-        places = {name: at for at, name in self._names.items()}
-        for root in self._same:
-            path = {} if root in done else {root: sorted(self._same[root])}
-            while path:
-                name, left = next(reversed(path.items()))
-                if not left:
-                    done.add(name)
-                    del path[name]
-                elif (following := left.pop()) in path:
-                    message = "this schema refers to itself without end"
-                    self._problem(
-                        places[following], message, "refer to it below properties or items"
-                    )
-                    return
-                elif following not in done:
-                    path[following] = sorted(self._same[following])
-
-    def _check_size(self) -> None:
-        sizes = {name: len(msgspec.json.encode(part)) for name, part in self._plain.parts.items()}
-        total = 0
-        for name, part in self._plain.parts.items():
-            refs = _references(part)
-            total += (4 + len(part if isinstance(part, dict) else ())) * (
-                sizes[name] + sum(sizes[ref] for ref in refs)
-            )
-        if total > MAX_SIZE:
-            self._problem(self._at, "the schema is too large", "check less, or in a step")
-
-
-def _references(part: Any) -> list[str]:
-    if isinstance(part, list):
-        return [ref for item in part for ref in _references(item)]
-    if not isinstance(part, dict):
-        return []
-    if isinstance(part.get("$ref"), str):
-        return [part["$ref"].rpartition("/")[2]]
-    return [ref for key, item in part.items() if key not in ("enum", "const")
-            for ref in _references(item)]  # fmt: skip
-
-
-Wrong = tuple[str, str] | None
-
-
-def _type(value: Any) -> Wrong:
-    types = value if isinstance(value, list) and value else [value]
-    for one in types:
-        if not isinstance(one, str) or one not in TYPES:
-            hint = did_you_mean(one, TYPES) if isinstance(one, str) else f"use {', '.join(TYPES)}"
-            return f"{named(one)} is no type", hint
-    return None if len(set(types)) == len(types) else ("a type is there twice", "keep one")
-
-
-def _number(value: Any) -> Wrong:
-    if isinstance(value, int | float) and not isinstance(value, bool):
-        return None
-    return f"this is {named(value)}, not a number", ""
-
-
-def _multiple(value: Any) -> Wrong:
-    return _number(value) or (None if value > 0 else ("this is not above 0", "use 1, or 0.01"))
-
-
-def _count(value: Any) -> Wrong:
-    if type(value) is int and value >= 0:
-        return None
-    return f"{named(value)} is no count", "use a whole number from 0"
-
-
-def _names(value: Any) -> Wrong:
-    if not isinstance(value, list) or not all(isinstance(name, str) for name in value):
-        return f"this is {named(value)}, not a list of names", 'write ["order_id"]'
-    return None if len(set(value)) == len(value) else ("a name is there twice", "keep one")
-
-
-def _values(value: Any) -> Wrong:
-    return (
-        None if isinstance(value, list) and value else ("this is no list of values", "write some")
-    )
-
-
-def _truth(value: Any) -> Wrong:
-    if isinstance(value, bool):
-        return None
-    return f"this is {named(value)}, not true or false", ""
-
-
-_RULES: Final[Mapping[str, Callable[[Any], Wrong]]] = {
-    **dict.fromkeys(NUMBERS, _number),
-    **dict.fromkeys(COUNTS, _count),
-    "type": _type,
-    "multipleOf": _multiple,
-    "required": _names,
-    "enum": _values,
-    "const": lambda value: None,
-    "uniqueItems": _truth,
-}
+        if isinstance(found, bool):
+            return found
+        ref = self._named(place, found)
+        if keyword in SAME_VALUE:
+            self._same[self._part].add(self._names[place])
+        return ref

@@ -9,7 +9,7 @@ import pytest
 
 from perdure.graph import Graph, lint
 from perdure.graph.inputs import input_check
-from perdure.graph.inputs.schema import MAX_SIZE
+from perdure.graph.inputs.bounds import MAX_SIZE
 from perdure.model.graph_rules import Finding
 from tests.unit.graph.documents import ORDER, problems
 
@@ -47,7 +47,11 @@ def test_without_the_extra_a_document_with_a_schema_is_refused(
 WRONG: list[tuple[Any, str, str]] = [
     ("text", "", 'this is "text", not a schema; write {"type": "object"}'),
     ([], "", "this is a list, not a schema"),
-    ({"requierd": []}, "/requierd", '"requierd" is not a keyword that is checked; did you mean "required"?'),
+    (
+        {"requierd": []},
+        "/requierd",
+        '"requierd" is not a keyword that is checked; did you mean "required"?',
+    ),
     ({"patternProperties": {}}, "/patternProperties", "use propertyNames with a pattern"),
     ({"$id": "http://x/"}, "/$id", "references are to places of this schema"),
     ({"unevaluatedProperties": False}, "/unevaluatedProperties", "not a keyword that is checked"),
@@ -68,7 +72,11 @@ WRONG: list[tuple[Any, str, str]] = [
     ({"required": "a"}, "/required", 'this is "a", not a list of names'),
     ({"required": ["a", "a"]}, "/required", "a name is there twice"),
     ({"required": [{}]}, "/required", "not a list of names"),
-    ({"required": ["a"], "properties": {"b": {}}, "additionalProperties": False}, "/required/0", '"a" is required, and not let in'),
+    (
+        {"required": ["a"], "properties": {"b": {}}, "additionalProperties": False},
+        "/required/0",
+        '"a" is required, and not let in',
+    ),
     ({"enum": []}, "/enum", "this is no list of values"),
     ({"enum": "a"}, "/enum", "this is no list of values"),
     ({"uniqueItems": 1}, "/uniqueItems", "this is 1, not true or false"),
@@ -82,7 +90,11 @@ WRONG: list[tuple[Any, str, str]] = [
     ({"not": []}, "/not", "this is a list, not a schema"),
     ({"dependentRequired": {"a": "b"}}, "/dependentRequired/a", "not a list of names"),
     ({"pattern": "("}, "/pattern", "the pattern cannot be used"),
-    ({"pattern": "(?=a)"}, "/pattern", "lookaround is not supported; patterns have the syntax of RE2"),
+    (
+        {"pattern": "(?=a)"},
+        "/pattern",
+        "lookaround is not supported; patterns have the syntax of RE2",
+    ),
     ({"pattern": "(a)\\1"}, "/pattern", "back-references are not supported"),
     ({"pattern": 1}, "/pattern", "pattern is 1, not text"),
     ({"format": "emial"}, "/format", 'the format "emial" is not checked; did you mean "email"?'),
@@ -96,9 +108,16 @@ WRONG: list[tuple[Any, str, str]] = [
     ({"$ref": "#/enum/7", "enum": [1]}, "/$ref", 'leads nowhere: there is no "7"'),
     ({"$ref": "#"}, "", "this schema refers to itself without end"),
     ({"anyOf": [{"$ref": "#"}]}, "", "this schema refers to itself without end"),
-    ({"$ref": "#/$defs/a", "$defs": {"a": {"allOf": [{"$ref": "#/$defs/b"}]}, "b": {"not": {"$ref": "#/$defs/a"}}}}, "", "refers to itself without end"),
+    (
+        {
+            "$ref": "#/$defs/a",
+            "$defs": {"a": {"allOf": [{"$ref": "#/$defs/b"}]}, "b": {"not": {"$ref": "#/$defs/a"}}},
+        },
+        "",
+        "refers to itself without end",
+    ),
     ({"enum": ["x" * MAX_SIZE]}, "", "the schema is too large"),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize(("schema", "below", "message"), WRONG)
@@ -123,7 +142,8 @@ def test_all_mistakes_are_told_and_each_once() -> None:
 
 
 def test_mistakes_have_line_and_column() -> None:
-    text = "name: g\nnodes: [{id: a, type: FORK}]\ninput:\n  type: object\n  requierd: [a]\n  minProperties: x\n"
+    text = "name: g\nnodes: [{id: a, type: FORK}]\ninput:\n  type: object\n"
+    text += "  requierd: [a]\n  minProperties: x\n"
     found = [one for one in lint(text, format="yaml") if one.severity == "error"]
     assert [(one.line, one.column) for one in found] == [(6, 18), (5, 3)]
 
