@@ -28,7 +28,7 @@ pytestmark = [
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    for file in ("approval.json", "steps.py"):
+    for file in ("approval.yaml", "steps.py"):
         shutil.copy(EXAMPLE / file, tmp_path)
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("PERDURE_STORE", raising=False)
@@ -38,7 +38,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @contextmanager
 def worker() -> Iterator[subprocess.Popen[str]]:
     """The worker of the page. It is ended as services are, and must end well."""
-    words = [sys.executable, "-m", "perdure", "worker", "approval.json", "steps.py"]
+    words = [sys.executable, "-m", "perdure", "worker", "approval.yaml", "steps.py"]
     with subprocess.Popen(
         words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     ) as process:
@@ -117,7 +117,7 @@ def test_small_orders_wait_for_nobody() -> None:
 
 
 def test_an_order_that_nobody_reviews_fails_and_waits_again_when_retried(folder: Path) -> None:
-    file = folder / "approval.json"
+    file = folder / "approval.yaml"
     text = file.read_text(encoding="utf-8")
     assert '"timeout": "3d"' in text
     file.write_text(text.replace('"timeout": "3d"', '"timeout": "0.2s"'), encoding="utf-8")
@@ -136,7 +136,7 @@ def test_an_order_that_nobody_reviews_fails_and_waits_again_when_retried(folder:
 def test_the_commands_of_the_page_are_those_that_are_tested() -> None:
     page = (EXAMPLE / "README.md").read_text(encoding="utf-8")
     for words in (
-        "perdure worker approval.json steps.py",
+        "perdure worker approval.yaml steps.py",
         f"perdure start approval --id 1001 --input '{json.dumps(ORDER)}'",
         "perdure why approval/1001",
         """perdure signal approval/1001 reviewed '{"approved": true, "by": "ann"}'""",
