@@ -147,7 +147,8 @@ def _nodes(top: Form) -> tuple[NodeEntry, ...]:
 
 def _node(index: int, item: Any, at: str, findings: list[Finding]) -> NodeEntry | None:
     named_node = isinstance(item, dict) and isinstance(item.get("id"), str)
-    form = Form(item, at, findings, item["id"] if named_node else None)
+    example = 'write {"id": "fetch", "type": "HTTP", "spec": {…}}'
+    form = Form(item, at, findings, item["id"] if named_node else None, example)
     if not isinstance(item, dict):
         return None
     form.only(NODE_KEYS)
@@ -190,7 +191,7 @@ def _node_type(form: Form) -> str:
     if kind in LATER_TYPES:
         form.problem("type", f"this version has no {kind} nodes yet", f"use {', '.join(TYPES)}")
     else:
-        hint = did_you_mean(kind.upper(), TYPES) if isinstance(kind, str) else ""
+        hint = did_you_mean(kind.upper() if isinstance(kind, str) else "", TYPES)
         form.problem("type", f"{named(kind)} is no type of node", hint)
     return ""
 
@@ -244,7 +245,7 @@ def _edges(top: Form) -> tuple[EdgeEntry, ...]:
 
 
 def _edge(index: int, item: Any, at: str, findings: list[Finding]) -> EdgeEntry | None:
-    form = Form(item, at, findings)
+    form = Form(item, at, findings, None, 'write {"from": "fetch", "to": "ship"}')
     if not isinstance(item, dict):
         return None
     form.only(EDGE_KEYS)

@@ -23,6 +23,7 @@ _NAMES: Final = {
     list: "a list",
     type(None): "null",
 }
+_WRITE: Final = {list: "write [ … ]", dict: 'write {"key": value}', str: "write it in quotes"}
 #: Text that some readers of YAML take for a truth value, and YAML 1.2 does not.
 _SWITCHES: Final = ("yes", "no", "on", "off", "y", "n", "true", "false")
 
@@ -46,13 +47,19 @@ class Form:
     __slots__ = ("at", "findings", "node", "value")
 
     def __init__(
-        self, value: object, at: str, findings: list[Finding], node: str | None = None
+        self,
+        value: object,
+        at: str,
+        findings: list[Finding],
+        node: str | None = None,
+        example: str = "",
     ) -> None:
         self.at = at
         self.node = node
         self.findings = findings
         if not isinstance(value, dict):
-            self.problem(None, f"this is {named(value)}, not an object")
+            hint = example or 'write {"key": value}'
+            self.problem(None, f"this is {named(value)}, not an object", hint)
             value = {}
         self.value: dict[str, Any] = value
 
@@ -92,6 +99,7 @@ class Form:
             return value
         if kind is bool and isinstance(value, str) and value.lower() in _SWITCHES:
             hint = "write true or false, without quotes"
+        hint = hint or _WRITE.get(kind, "")
         self.problem(key, f"this is {named(value)}, not {_NAMES[kind]}", hint)
         return None
 
@@ -112,6 +120,7 @@ class Form:
         if value is None or value in known:
             return value
         hint = did_you_mean(value, known) if isinstance(value, str) else ""
+        hint = hint if hint.startswith("did") else "write one of these"
         self.problem(key, f"{named(value)} is none of {', '.join(known)}", hint)
         return None
 

@@ -55,7 +55,7 @@ def check_spec(node: NodeEntry, findings: list[Finding]) -> None:
         return
     if templated(node.spec):
         return  # it is known, and judged, when a run reaches the node (G-67)
-    form = Form(node.spec, at, findings, node.id)
+    form = Form(node.spec, at, findings, node.id, _EXAMPLES[node.type])
     if isinstance(node.spec, dict):
         _CHECKS[node.type](form)
 
