@@ -17,6 +17,7 @@ from perdure.cli.completion import completion
 from perdure.cli.database import db
 from perdure.cli.definitions import definitions
 from perdure.cli.demo.command import demo
+from perdure.cli.doctor.command import doctor
 from perdure.cli.draw import draw
 from perdure.cli.exits import INTERRUPTED, JSON, UNREAD, USAGE, Trouble, trouble_of
 from perdure.cli.export import export
@@ -96,7 +97,7 @@ SECTIONS: Final[Mapping[str, Sequence[click.Command]]] = {
     "Look": (list_runs, show, watch, why, result),
     "Act": (signal, cancel, pause, unpause, retry),
     "Documents": (lint, draw, rehearse, steps, publish, definitions),
-    "Store": (db, export, import_runs),
+    "Store": (db, export, import_runs, doctor),
     "Else": (completion, demo),
 }
 
