@@ -82,7 +82,7 @@ def check(source: Source, format: Format = "json") -> Checked:
         findings += constant_problems(reading)
         findings += field_problems(reading, types)
         findings += input_problems(reading, document.input)
-    findings = with_lines(in_order(findings), text)
+    findings = in_order(with_lines(findings, text))
     return Checked(value, document, shape, ranks, templates, findings, text, inputs)
 
 
@@ -97,8 +97,8 @@ def _order(
 
 
 def in_order(findings: Iterable[Finding]) -> list[Finding]:
-    """The findings by the places they are about."""
-    return sorted(findings, key=lambda finding: _place(finding.pointer))
+    """The findings as a reader comes upon them: by line, and without a text by pointer."""
+    return sorted(findings, key=lambda one: (one.line, one.column, _place(one.pointer)))
 
 
 def _place(pointer: str) -> list[tuple[int, str]]:

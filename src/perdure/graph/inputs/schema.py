@@ -29,6 +29,7 @@ from perdure.graph.inputs.keywords import (
     SEVERAL,
     names_wrong,
 )
+from perdure.graph.inputs.literals import literal, looks_referring
 from perdure.graph.read import pointer
 from perdure.model.graph_rules import Finding, did_you_mean
 
@@ -146,10 +147,13 @@ class _Reader:
         """One keyword: what it becomes goes to `out`, or to the list of schemas that also hold."""
         if key in RULES:
             wrong = RULES[key](value)
-            if wrong is None:
-                out[key] = value
-            else:
+            if wrong is not None:
                 self._problem(at, *wrong)
+            elif key in ("const", "enum") and looks_referring(value):
+                several = [literal(one) for one in value] if key == "enum" else [literal(value)]
+                more.append({"anyOf": several})
+            else:
+                out[key] = value
         elif key in ONE:
             out[key] = self._sub(value, at, key)
         elif key in SEVERAL:

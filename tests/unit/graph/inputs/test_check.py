@@ -38,6 +38,15 @@ FITS: list[tuple[Any, Any]] = [
     ({"type": ["string", "null"]}, None),
     ({"enum": [1, "a", None, [1], {"a": 1}]}, {"a": 1}),
     ({"const": {"a{": '"\\'}}, {"a{": '"\\'}),
+    (
+        {"const": {"$ref": "http://127.0.0.1/x", "id": "a"}},
+        {"$ref": "http://127.0.0.1/x", "id": "a"},
+    ),
+    ({"enum": [1, [{"id": "#"}]]}, [{"id": "#"}]),
+    (
+        {"properties": {"id": {"const": {"id": "x"}}, "$ref": {"type": "string"}}},
+        {"id": {"id": "x"}, "$ref": "y"},
+    ),
     ({"pattern": "b+"}, "abbc"),
     ({"pattern": "^a$"}, 5),
     ({"format": "uuid"}, "0190163d-8694-739b-aea5-966c26f8ad90"),
