@@ -23,7 +23,11 @@ _NAMES: Final = {
     list: "a list",
     type(None): "null",
 }
-_WRITE: Final = {list: "write [ … ]", dict: 'write {"key": value}', str: "write it in quotes"}
+_WRITE: Final[dict[type, str]] = {
+    list: "write [ … ]",
+    dict: 'write {"key": value}',
+    str: "write it in quotes",
+}
 #: Text that some readers of YAML take for a truth value, and YAML 1.2 does not.
 _SWITCHES: Final = ("yes", "no", "on", "off", "y", "n", "true", "false")
 

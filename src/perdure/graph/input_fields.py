@@ -1,7 +1,8 @@
 """What a document's `input` schema says of the fields that its templates read.
 
-Only what is plainly said is used: properties, required, type, items and references within the
-schema. Where a schema says more (alternatives, patterns), nothing is judged below that place.
+Only what is plainly said is used: properties, required, items and references within the schema.
+Where a schema says more (alternatives, patterns), nothing is judged below that place. A `default`
+fills nothing in.
 """
 
 from __future__ import annotations
@@ -77,9 +78,8 @@ def _optional(reading: Reading, path: Path, schema: Any) -> Iterator[Finding]:
         fields = None if plain is None else plain.get("properties")
         if plain is None or not isinstance(fields, Mapping) or key not in fields:
             return
-        below = _plain(fields[key], schema) or {}
         here = path[: place + 1]
-        if key not in plain.get("required", ()) and "default" not in below:
+        if key not in plain.get("required", ()):
             if here not in reading.refs.asked:
                 shown = _spelled(here)
                 message = f"{shown} may be left out of the input: then this fails"

@@ -35,6 +35,7 @@ FRAMING: Final = frozenset(
         *("proxy-connection", "te", "trailer", "transfer-encoding", "upgrade"),
     }
 )
+_NAME_HINT: Final = "use letters, digits and -, as in X-Request-Id"
 _SCHEMES: Final = ("http://", "https://")
 _STATUS_CLASS: Final = re.compile(r"[1-5]xx")
 
@@ -84,7 +85,7 @@ def _check_http(form: Form) -> None:
         form.choice("method", METHODS)
     _check_headers(form)
     _check_query(form)
-    form.typed("body", str, 'text; for a JSON body use "json"')
+    form.typed("body", str, 'for a JSON body use "json"')
     if form.value.get("body") is not None and "json" in form.value:
         form.problem("body", 'a request has one body: "json" or "body"', "take one out")
     if not templated(form.value.get("timeout")):
@@ -119,14 +120,14 @@ def _check_headers(form: Form) -> None:
     seen: set[str] = set()
     for name, value in (form.typed("headers", dict) or {}).items():
         if not _HEADER.fullmatch(name):
-            form.problem("headers", f"{named(name)} cannot be a header's name", "", name)
+            form.problem("headers", f"{named(name)} cannot be a header's name", _NAME_HINT, name)
         elif name.lower() in FRAMING:
             form.problem("headers", f"the header {name} is the client's own", "take it out", name)
         elif name.lower() in seen:
             form.problem("headers", f"the header {name} is there twice", "keep one", name)
         seen.add(name.lower())
         if isinstance(value, bool) or not isinstance(value, str | int | float):
-            form.problem("headers", f"this is {named(value)}, not text", "", name)
+            form.problem("headers", f"this is {named(value)}, not text", "write text", name)
         elif isinstance(value, str) and _CONTROL.search(value):
             hint = "take it out"
             form.problem("headers", "a line break or control character is in it", hint, name)

@@ -33,6 +33,14 @@ _FUNCTIONS: Final = {
     **dict.fromkeys(("includes", "has_key"), "contains"),
     **dict.fromkeys(("now", "today"), "system.now"),
 }
+#: For what is well written and may not be.
+_MEANINGS: Final = {
+    "reads secrets": "let a text of its own hold the secret alone",
+    "condition may not read secrets": "let a step look at it, and ask for what it says",
+    "does not fit 64 bits": "write it as text",
+    "is not an escape": "for a backslash write two",
+    "condition needs a template": "write {{ … }} around it",
+}
 _FOUND: Final = re.compile(r"found `(.+?)` where|`(.)` means nothing")
 _FUNCTION: Final = re.compile(r"no such (?:function|method): (\w+)\(\)")
 _CLOSING: Final = "close it"
@@ -48,13 +56,18 @@ def hint_for(error: ExprError) -> str:
     if function is not None:
         return _function(function[1])
     found = _FOUND.search(message)
+    if "equality is" in message:
+        return "write =="
     word = (found[1] or found[2]) if found is not None else ""
     line = (error.source.splitlines() or [""])[error.line - 1 :][:1]
     before = re.search(r"(\w+)\s*$", "".join(line)[: error.column - 1])
     for one in (word, before[1] if before is not None else ""):
         if one in _WORDS:
             return _WORDS[one]
-    return "" if ";" in message else _EXAMPLE
+    for part, hint in _MEANINGS.items():
+        if part in message:
+            return hint
+    return _EXAMPLE if found is not None or "found the end" in message else ""
 
 
 def name_hint(name: str) -> str:

@@ -191,9 +191,11 @@ def _secret_problems(reading: Reading, types: Mapping[str, str]) -> Iterator[Fin
     if at is None:
         return
     if reading.what == "output":
-        yield reading.problem("the output is recorded: it may not read secrets", at)
+        message, hint = "the output is recorded: it may not read secrets", "leave it out"
+        yield reading.problem(message, at, hint)
     elif reading.what == "spec" and types.get(reading.node or "") in WAITS:
-        yield reading.problem("what a node waits for is recorded: it may not read secrets", at)
+        message = "what a node waits for is recorded: it may not read secrets"
+        yield reading.problem(message, at, "take it from the input")
 
 
 _TAIL: Final = re.compile(r"(?:-[A-Za-z0-9_]+)+")

@@ -14,8 +14,9 @@ PAGE = ROOT / "docs" / "reference" / "messages.md"
 
 HEAD = """# Messages
 
-Every message that a user of graphs can meet, how it comes about, and what to do. Each one here was really made by the
-document or the command above it; `python -m tests.docs.messages` makes the page anew.
+Every message that a user of graphs can meet, how it comes about, and what to do. Each one here
+was really made by the document or the command above it; `python -m tests.docs.messages` makes the
+page anew.
 """
 #: What differs from machine to machine, and what stands for it.
 _STEADY = (

@@ -35,7 +35,7 @@ HTTP: list[tuple[dict[str, Any], str, str]] = [
     ({"query": "a=b"}, "/query", 'this is "a=b", not an object'),
     ({"query": {"a": {}}}, "/query/a", "this holds an object"),
     ({"query": {"a": [1, None]}}, "/query/a", "this holds null"),
-    ({"body": {"a": 1}}, "/body", 'not text; text; for a JSON body use "json"'),
+    ({"body": {"a": 1}}, "/body", 'not text; for a JSON body use "json"'),
     ({"body": "x", "json": None}, "/body", "one body"),
     ({"timeout": "soon"}, "/timeout", "is not a duration"),
     ({"timeout": -1}, "/timeout", "negative"),

@@ -165,9 +165,13 @@ def _plain(read: Any) -> int | None:
 
 
 def shown(duration: int) -> str:
-    """A duration as a document would say it."""
-    seconds = duration / SECOND
+    """A duration as a document would say it: its two largest units."""
+    said: list[str] = []
+    left = duration
     for size, unit in _UNITS:
-        if seconds >= size and seconds % size == 0:
-            return f"{seconds / size:g}{unit}"
-    return f"{seconds:g}s"
+        count, left = divmod(left, size * SECOND) if not said or left else (0, left)
+        if count and len(said) < 2:
+            said.append(f"{count}{unit}")
+    if left and len(said) < 2:
+        said.append(f"{left / SECOND:g}s")
+    return "".join(said) or "0s"

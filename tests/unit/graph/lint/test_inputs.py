@@ -17,7 +17,6 @@ SCHEMA: dict[str, Any] = {
     "properties": {
         "total": {"type": "number"},
         "note": {"type": "string"},
-        "kind": {"type": "string", "default": "usual"},
         "order": {"$ref": "#/$defs/order"},
         "lines": {"type": "array", "items": {"$ref": "#/$defs/line"}},
     },
@@ -71,7 +70,6 @@ def test_a_field_that_may_be_left_out_is_told() -> None:
         "{{input.order.city}}",
         "{{has(input.note) ? input.note : ''}}",
         "{{input.?note.orValue('')}}",
-        "{{input.kind}}",
         "{{config.totl}}",
     ],
 )
