@@ -124,8 +124,15 @@ def read(terminal: int, end: str) -> str:
     return shown
 
 
-@pytest.mark.parametrize("words", ["$ perdure why", "KILLED"])
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGKILL])
+@pytest.mark.parametrize(
+    ("number", "words"),
+    [
+        (signal.SIGINT, "$ perdure why"),
+        (signal.SIGTERM, "KILLED"),
+        (signal.SIGHUP, "$ perdure worker"),
+        (signal.SIGKILL, "KILLED"),
+    ],
+)
 def test_no_process_is_left_when_the_demo_is_ended(
     tmp_path: Path, number: signal.Signals, words: str
 ) -> None:
@@ -135,8 +142,8 @@ def test_no_process_is_left_when_the_demo_is_ended(
     assert process.stdout is not None
     assert any(words in line for line in process.stdout)
     begun = children(process.pid)
-    assert any("demo.shop" in words for words in begun.values())
-    assert any("demo.tied worker" in words for words in begun.values())
+    for part in ("demo.shop", "demo.tied worker"):
+        assert any(part in words for words in begun.values())
     process.send_signal(number)
     process.communicate(timeout=60)
     if number is not signal.SIGKILL:

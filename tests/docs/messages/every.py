@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from functools import cache
 
-from tests.docs.messages import documents, doubts, specs
+from tests.docs.messages import documents, doubts, requests, running, specs
 from tests.docs.messages.case import unique
 from tests.docs.messages.page import said
 
-SECTIONS = unique([*documents.SECTIONS, *specs.SECTIONS, *doubts.SECTIONS])
+SECTIONS = unique([*documents.SECTIONS, *specs.SECTIONS, *doubts.SECTIONS, *running.SECTIONS, *requests.SECTIONS])
 
 
 @cache
