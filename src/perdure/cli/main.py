@@ -37,16 +37,26 @@ from perdure.cli.watch import watch
 from perdure.cli.why import why
 from perdure.cli.worker import worker
 
+#: The key of the context under which it stands that `--json` was among the words.
+ASKED: Final = "perdure.json-asked"
+
 
 class Commands(click.Group):
     """A group whose commands end with one clear message, never with a traceback."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Note whether `--json` is there at all: an error may come before it is read."""
+        words = args[: args.index("--")] if "--" in args else args
+        ctx.meta[ASKED] = "--json" in words
+        return super().parse_args(ctx, args)
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command; every exception becomes a message and an exit code."""
         try:
             return super().invoke(ctx)
         except click.UsageError as error:
-            if ctx.meta.get(JSON):
+            if ctx.meta.get(JSON) or ctx.meta.get(ASKED):
+                ctx.meta[JSON] = True
                 raise Trouble(error.format_message(), USAGE, "usage") from None
             raise
         except (click.ClickException, click.exceptions.Exit):
