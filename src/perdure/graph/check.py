@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from perdure.graph.document import Document, read_document
 from perdure.graph.fields import field_problems
 from perdure.graph.input_fields import input_problems
-from perdure.graph.inputs import InputCheck, input_check
 from perdure.graph.lines import SourceText, with_lines
 from perdure.graph.read import canonical
 from perdure.graph.source import Format, Source, read_source
@@ -32,6 +31,9 @@ from perdure.model.graph_rules import (
     entry_problems,
     repeated_ids,
 )
+
+if TYPE_CHECKING:
+    from perdure.graph.inputs.check import InputCheck
 
 _SHOWN = 100
 
@@ -61,6 +63,9 @@ def check(source: Source, format: Format = "json") -> Checked:
     document = read_document(value, findings)
     inputs = None
     if document.input is not None:
+        # Not for every document: it takes a while to import.
+        from perdure.graph.inputs.check import input_check
+
         inputs = input_check(document.input, "/input", findings)
     edges = [
         (e.index, Edge(e.source, e.target, e.condition is not None, e.default))

@@ -9,13 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from hashlib import sha256
 from os import PathLike, fspath
-from typing import Any, final
+from typing import TYPE_CHECKING, Any, final
 
 import msgspec
 
 from perdure.graph.check import Checked, check, sealed
 from perdure.graph.document import Document
-from perdure.graph.inputs import InputCheck
 from perdure.graph.plan import build_plan
 from perdure.graph.read import MAX_BYTES, refusal
 from perdure.graph.source import Format, Source, format_of
@@ -23,6 +22,9 @@ from perdure.kernel.machine import GraphMachine
 from perdure.kernel.plan import GraphPlan
 from perdure.model.definition import Definition
 from perdure.model.errors import GraphError, InvalidRequest
+
+if TYPE_CHECKING:
+    from perdure.graph.inputs.check import InputCheck
 
 
 @final

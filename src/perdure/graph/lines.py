@@ -16,7 +16,7 @@ from typing import Final
 import msgspec
 
 from perdure.graph.read import pointer
-from perdure.graph.yaml_nodes import Node
+from perdure.graph.tree import Node
 from perdure.model.graph_rules import Finding
 
 _SPACE: Final = re.compile(r"[ \t\n\r]*")

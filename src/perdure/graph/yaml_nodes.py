@@ -11,11 +11,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, Final, Literal
-
-import msgspec
+from typing import TYPE_CHECKING, Any, Final
 
 from perdure.graph.read import MAX_BYTES, MAX_DEPTH, line_column, refusal
+from perdure.graph.tree import Node
 from perdure.graph.yaml_advice import stumble, unquoted, words
 from perdure.model.errors import GraphError
 
@@ -26,29 +25,11 @@ if TYPE_CHECKING:
 MAX_TEXT: Final = 1024 * 1024
 #: What YAML does not allow in its text, and what only its older version takes for a line break.
 _FORBIDDEN: Final = re.compile(
-    "[^\t\n\r\x20-\x7e\xa0-\u2027\u202a-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]"
+    "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff\ufffe\uffff]"
 )
 _PAIR: Final = re.compile("[\ud800-\udbff][\udc00-\udfff]")
 _ANCHOR: Final = re.compile(r"&\S+\s+(?=\S)")
 _BREAKS: Final = "\x85\u2028\u2029"
-
-
-class Node(msgspec.Struct, eq=False):
-    """One value of the text. `start` and `end` are offsets. Of a scalar `text` is what it says
-    and `style` its quotes ("" = none); a list has `items`; a mapping has `keys` and, one for
-    each, `items`. `tag`: one that was written. `weight`: about its bytes, aliases
-    counted in full; `height`: levels below it."""
-
-    kind: Literal["scalar", "list", "mapping"]
-    start: int
-    end: int
-    tag: str | None = None
-    style: str = ""
-    text: str = ""
-    keys: list[Node] = []
-    items: list[Node] = []
-    weight: int = 4
-    height: int = 0
 
 
 def compose(text: str) -> Node:

@@ -10,7 +10,7 @@ import re
 from typing import Any, Final
 
 from perdure.graph.read import integer, marked, pointer
-from perdure.graph.yaml_nodes import Node
+from perdure.graph.tree import Node
 from perdure.model.graph_rules import Finding
 
 _CONSTANTS: Final[dict[str, Any]] = {

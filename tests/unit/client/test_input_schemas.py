@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import pytest
 
 from perdure.flow.step import step
@@ -35,7 +38,7 @@ CHECKED = Graph.load(DOCUMENT)
 WRONG = "the input of checked does not fit its schema"
 
 
-@pytest.mark.parametrize("opened", [client_on, engine_on])
+@pytest.mark.parametrize("opened", [client_on, lambda store: engine_on(store, work)])
 @pytest.mark.parametrize(
     ("given", "message"),
     [
@@ -46,11 +49,11 @@ WRONG = "the input of checked does not fit its schema"
     ],
 )
 def test_a_start_with_an_input_that_does_not_fit_writes_nothing(
-    opened: object, given: object, message: str
+    opened: Callable[..., Any], given: object, message: str
 ) -> None:
     async def main() -> None:
         store = VirtualStore()
-        async with opened(store, *([work] if opened is engine_on else [])) as client:  # type: ignore[operator]
+        async with opened(store) as client:
             with pytest.raises(InvalidRequest) as caught:
                 await client.start(CHECKED, given, id="1")
             assert str(caught.value).startswith(message)

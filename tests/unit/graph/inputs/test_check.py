@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from perdure.graph.inputs import InputCheck, input_check
+from perdure.graph.inputs.check import InputCheck, input_check
 from perdure.model.errors import InvalidRequest
 from perdure.model.graph_rules import Finding
 

@@ -11,7 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from perdure.graph import Graph
-from perdure.graph.inputs import InputCheck, code, input_check
+from perdure.graph.inputs import code
+from perdure.graph.inputs.check import InputCheck, input_check
 from perdure.graph.inputs.code import UnsafeCode, check_tree
 from perdure.model.errors import InvalidRequest
 from perdure.model.graph_rules import Finding

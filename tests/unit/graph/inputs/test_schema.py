@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from perdure.graph import Graph, lint
-from perdure.graph.inputs import input_check
 from perdure.graph.inputs.bounds import MAX_SIZE
+from perdure.graph.inputs.check import input_check
 from perdure.model.graph_rules import Finding
 from tests.unit.graph.documents import ORDER, problems
 
