@@ -71,7 +71,8 @@ def lines(file: Path) -> list[dict[str, Any]]:
 
 
 def test_no_document_of_the_examples_has_errors_or_warnings() -> None:
-    files = sorted([*EXAMPLES.rglob("*.json"), *EXAMPLES.rglob("*.yaml")])
+    found = [*EXAMPLES.rglob("*.json"), *EXAMPLES.rglob("*.yaml")]
+    files = sorted(file for file in found if "rehearsals" not in file.parts)
     assert [file.name for file in files] == [
         "approval.yaml", "quotes.yaml", "order.json", "export.yaml", "hello.yaml",
     ]  # fmt: skip
