@@ -1,4 +1,4 @@
-"""`--json` on every command: stdout is JSON alone, also of errors, with the keys that are written."""
+"""`--json` on every command: stdout is JSON alone, also of errors, with keys that are written."""
 
 from __future__ import annotations
 

@@ -73,7 +73,7 @@ async def _export(
 
     from perdure.cli.output import instant
     from perdure.client.client import Client
-    from perdure.client.export_format import ExportWriter
+    from perdure.client.export_writer import ExportWriter
     from perdure.client.moving import saved_runs
     from perdure.client.urls import store_of
 

@@ -50,7 +50,7 @@ async def _import(
     store: str, source: BinaryIO, name: str, skip: bool, dry_run: bool
 ) -> list[Imported]:
     from perdure.client.client import Client
-    from perdure.client.export_format import ExportReader
+    from perdure.client.export_reader import ExportReader
     from perdure.client.moving import Imported, check, existing, import_run
 
     runs: list[tuple[RunName, str]] = []

@@ -113,7 +113,8 @@ class Client:
         the start was recorded.
         """
         if options.get("using") is not None:
-            raise Unsupported("starting in the caller's transaction is not there yet")
+            message = "starting in the caller's transaction is not there yet: leave out using="
+            raise Unsupported(message)
         await self._opened()
         resolved = await self._resolve(definition)
         config, id = options.get("config"), options.get("id")

@@ -184,7 +184,7 @@ class Run(Generic[T_co]):
 
     def _must_run(self, posted: Posted) -> None:
         if posted.outcome == "finished":
-            raise RunFinished(f"{self} has ended")
+            raise RunFinished(f"{self} has ended: only a retry lets it go on")
 
     async def _row(self) -> RunRow:
         check_run_id(self._id)
