@@ -44,7 +44,8 @@ class Growing:
 
 def test_each_look_reads_what_is_new(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(watch, "LOOK", 0)
-    heard, run = Heard(), Growing(5)
-    asyncio.run(watch._follow(run, Progress("order", "1", NodeBook(), heard)))  # type: ignore[arg-type]
+    heard = Heard()
+    run: Any = Growing(5)
+    asyncio.run(watch._follow(run, Progress("order", "1", NodeBook(), heard)))
     assert run.asked == [0, 0, 2, 3, 4, 5]
     assert heard.changes == [f"n{seq} skipped" for seq in range(1, 6)]
