@@ -39,7 +39,7 @@ def demo(seed: int | None, keep: bool, as_json: bool) -> None:
     from perdure.engine.handlers.http import HttpHandler
 
     if not HttpHandler.available():
-        raise usage("the demo calls an HTTP service: pip install 'perdure[cli,http]'")
+        raise usage("the demo calls an HTTP service: pip install 'perdure[all]'")
     seed = secrets.randbelow(1_000_000) if seed is None else seed
     stream = sys.stderr if as_json else sys.stdout
     tell = Teller(page_for(stream), reader=stream.isatty() and not as_json)
