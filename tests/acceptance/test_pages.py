@@ -15,7 +15,7 @@ import pytest
 
 from perdure.stores.sqlite.driver import has_wal_reset_bug
 from tests.docs import sessions
-from tests.tidy.tree import ROOT
+from tests.tidy.tree import ROOT, files
 
 QUICKSTART = ROOT / "examples" / "quickstart"
 START = [ROOT / "README.md", ROOT / "docs" / "tutorial" / "first-workflow.md"]
@@ -50,6 +50,12 @@ def test_the_files_of_the_page_are_those_of_the_example(
 def test_the_command_of_the_page_is_the_one_that_is_tested(page: Path) -> None:
     command = """perdure run hello.yaml --app steps.py --id ann --input '{"name": "Ann"}'"""
     assert command in page.read_text(encoding="utf-8")
+
+
+def test_every_page_with_commands_and_what_they_print_is_followed() -> None:
+    pages = [p for p in files() if p.suffix == ".md" and "tests" not in p.relative_to(ROOT).parts]
+    shown = [p for p in pages if "\n```console\n" in p.read_text(encoding="utf-8")]
+    assert sorted(TRIED) == sorted(p.relative_to(ROOT).as_posix() for p in shown)
 
 
 @several
