@@ -107,7 +107,9 @@ def many(
     if as_json:
         print_json(_json(what, told, dry_run=False))
     for one_ in failed:
-        click.echo(f"{one_.info.workflow}/{one_.info.id}: {one_.error}", err=True)
+        name = f"{one_.info.workflow}/{one_.info.id}"
+        text = str(one_.error)
+        click.echo(text if text.startswith(name) else f"{name}: {text}", err=True)
     rest = f", {len(failed)} failed" if failed else ""
     click.echo(f"{what}: {len(told) - len(failed)} of {_runs(len(told))} told{rest}", err=True)
     if failed:

@@ -91,7 +91,8 @@ def _print_holder(standing: _Standing, book: NodeBook) -> None:
     now = datetime.now(UTC)
     since = due_since(standing.row, now)
     if since is None:
-        click.echo(f"worker    {holder(standing.row, book, standing.owner)}")
+        said = holder(standing.row, book, standing.owner).removeprefix("held by ")
+        click.echo(f"worker    {said.removeprefix('worker ')}")
         return
     text, advice = untaken(standing.row, since, now, standing.alive)
     click.echo(f"worker    none: {text}\n          -> {advice}")
