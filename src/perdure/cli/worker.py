@@ -62,7 +62,7 @@ def _served(things: Sequence[str]) -> tuple[list[Any], list[str]]:
     graphs = {file: Graph.read(file) for file in files}
     found = load_apps(apps)
     for file, graph in graphs.items():
-        check_steps(graph, found, apps, file)
+        check_steps(graph, found, apps, file, how=f"perdure worker {' '.join(things)} ")
     served = [*graphs.values(), *found.definitions.values()]
     if not served:
         raise usage("there is nothing to serve: name documents, such as perdure worker order.json")
