@@ -195,6 +195,8 @@ def test_a_killed_import_leaves_whole_runs_only() -> None:
     for n in range(40):
         perdure("start", "greeting.json", *NAMED, f"n{n}")
     perdure("export", "--where", "id=n*", "--running", "-o", "runs.jsonl")
+    told_ = perdure("import", "runs.jsonl", "--store", "sqlite:///whole.db").stderr.splitlines()
+    assert (len(told_), told_[0], told_[-1]) == (7, "40 runs imported", "… and 35 more are paused")
     process = start("import", "runs.jsonl", *THERE)
     while not Path("other.db").exists():
         assert process.poll() is None

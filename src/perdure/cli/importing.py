@@ -6,7 +6,7 @@ import sys
 from collections import Counter
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO, Literal
+from typing import TYPE_CHECKING, BinaryIO, Final, Literal
 
 import click
 
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
     from perdure.client.moving import Imported
 
-#: Runs that are there already and are named; of more it is said how many.
-NAMED = 5
+#: Runs that are named; of more it is said how many.
+NAMED: Final = 5
 
 
 @click.command("import", short_help="Let exported runs into this store.")
@@ -95,11 +95,12 @@ def _print(told: list[Imported], store: str, dry_run: bool) -> None:
     click.echo(f"{said} {'can be' if dry_run else ''} imported".replace("  ", " "), err=True)
     if left := len(told) - len(new):
         click.echo(f"{left} there already, and left as they are", err=True)
-    for one in told:
-        if one.outcome == "paused":
-            name = f"{one.workflow}/{one.id}"
-            go_on = command_of("unpause", name, store=store)
-            click.echo(f"{name} had not ended and is paused; to go on here: {go_on}", err=True)
+    paused = [f"{one.workflow}/{one.id}" for one in told if one.outcome == "paused"]
+    for name in paused[:NAMED]:
+        go_on = command_of("unpause", name, store=store)
+        click.echo(f"{name} had not ended and is paused; to go on here: {go_on}", err=True)
+    if len(paused) > NAMED:
+        click.echo(f"… and {len(paused) - NAMED} more are paused", err=True)
 
 
 @contextmanager
