@@ -1,4 +1,4 @@
-"""The Python steps of approval.json: ordinary functions that keep a list of what they did."""
+"""The Python steps of approval.yaml: ordinary functions that keep a list of what they did."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What hello.json calls."""
+"""What hello.yaml calls."""
 
 import time
 

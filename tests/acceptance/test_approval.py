@@ -1,4 +1,5 @@
-"""The approval example as its page tells it: a worker, a run that waits, a signal from outside."""
+"""The approval example in all its ways: a worker, a run that waits, a signal from outside. What
+its page tells to type is tried in test_pages."""
 
 from __future__ import annotations
 
@@ -28,7 +29,7 @@ pytestmark = [
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    for file in ("approval.json", "steps.py"):
+    for file in ("approval.yaml", "steps.py"):
         shutil.copy(EXAMPLE / file, tmp_path)
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("PERDURE_STORE", raising=False)
@@ -38,7 +39,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @contextmanager
 def worker() -> Iterator[subprocess.Popen[str]]:
     """The worker of the page. It is ended as services are, and must end well."""
-    words = [sys.executable, "-m", "perdure", "worker", "approval.json", "steps.py"]
+    words = [sys.executable, "-m", "perdure", "worker", "approval.yaml", "steps.py"]
     with subprocess.Popen(
         words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     ) as process:
@@ -117,10 +118,10 @@ def test_small_orders_wait_for_nobody() -> None:
 
 
 def test_an_order_that_nobody_reviews_fails_and_waits_again_when_retried(folder: Path) -> None:
-    file = folder / "approval.json"
+    file = folder / "approval.yaml"
     text = file.read_text(encoding="utf-8")
-    assert '"timeout": "3d"' in text
-    file.write_text(text.replace('"timeout": "3d"', '"timeout": "0.2s"'), encoding="utf-8")
+    assert "timeout: 3d" in text
+    file.write_text(text.replace("timeout: 3d", "timeout: 0.2s"), encoding="utf-8")
     with worker():
         start()
         perdure("result", "approval/1001", "--wait", code=1)
@@ -131,16 +132,3 @@ def test_an_order_that_nobody_reviews_fails_and_waits_again_when_retried(folder:
         perdure("signal", "approval/1001", "reviewed", '{"approved": true, "by": "ann"}')
         perdure("result", "approval/1001", "--wait")
     assert warehouse() == ["reserve", "ship"]
-
-
-def test_the_commands_of_the_page_are_those_that_are_tested() -> None:
-    page = (EXAMPLE / "README.md").read_text(encoding="utf-8")
-    for words in (
-        "perdure worker approval.json steps.py",
-        f"perdure start approval --id 1001 --input '{json.dumps(ORDER)}'",
-        "perdure why approval/1001",
-        """perdure signal approval/1001 reviewed '{"approved": true, "by": "ann"}'""",
-        "perdure result approval/1001 --wait",
-        "perdure retry approval/1001",
-    ):
-        assert f"    {words}\n" in page or f"`{words}`" in page

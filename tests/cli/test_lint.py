@@ -39,15 +39,15 @@ def test_a_sound_document_is_ok() -> None:
 def test_all_errors_are_told_with_pointers_and_end_with_2() -> None:
     write_wrong()
     said = perdure("lint", "wrong.json", "greeting.json", code=2).stdout
-    assert "wrong.json: error: line 20, /nodes/1/spec/input/text (node shout):" in said
-    assert "wrong.json: error: line 32, /edges/1/to" in said
+    assert "wrong.json:20:28: error: /nodes/1/spec/input/text (node shout):" in said
+    assert "wrong.json:32:13: error: /edges/1/to" in said
     assert "greeting.json: ok" in said
 
 
 def test_warnings_end_with_0_unless_strict() -> None:
     write_doubtful()
     said = perdure("lint", "doubtful.json").stdout
-    assert "doubtful.json: warning: line 24, /nodes/2 (node route):" in said
+    assert "doubtful.json:24:5: warning: /nodes/2 (node route):" in said
     assert perdure("lint", "--strict", "doubtful.json", code=2).stdout == said
 
 
@@ -59,6 +59,7 @@ def test_json_gives_the_same_findings() -> None:
     assert (wrong["file"], wrong["ok"], wrong["errors"]) == ("wrong.json", False, 2)
     assert (doubtful["ok"], doubtful["errors"], doubtful["warnings"]) == (True, 0, 2)
     assert sorted(wrong["findings"][0]) == [
+        "column",
         "hint",
         "line",
         "message",
@@ -66,20 +67,22 @@ def test_json_gives_the_same_findings() -> None:
         "pointer",
         "severity",
     ]
-    assert {(f["pointer"], f["line"]) for f in wrong["findings"]} == {
-        ("/edges/1/to", 32), ("/nodes/1/spec/input/text", 20)
+    assert {(f["pointer"], f["line"], f["column"]) for f in wrong["findings"]} == {
+        ("/edges/1/to", 32, 13), ("/nodes/1/spec/input/text", 20, 28)
     }  # fmt: skip
 
 
 def test_a_document_is_read_from_standard_input() -> None:
     text = Path("greeting.json").read_text(encoding="utf-8")
     assert perdure("lint", "-", input=text).stdout == "-: ok\n"
-    assert "not JSON: line 1" in perdure("lint", "-", input="{", code=2).stdout
+    assert (
+        "-:1:2: error: the document is not JSON" in perdure("lint", "-", input="{", code=2).stdout
+    )
 
 
 def test_a_file_that_is_not_there_is_an_error_of_that_file() -> None:
     said = perdure("lint", "none.json", "greeting.json", code=2).stdout
-    assert "none.json: error: document: the file cannot be read: No such file" in said
+    assert "none.json: error: the file cannot be read: No such file" in said
     assert "greeting.json: ok" in said
 
 
@@ -91,3 +94,22 @@ def test_the_schema_is_printed() -> None:
     schema = json.loads(perdure("lint", "--schema").stdout)
     assert schema["$schema"].startswith("https://json-schema.org/")
     assert {"name", "nodes", "edges"} <= set(schema["properties"])
+
+
+def test_with_an_app_calls_of_steps_are_checked() -> None:
+    document = copy.deepcopy(GREETING)
+    document["nodes"][0]["spec"]["input"] = {"nmae": "{{input.name}}"}
+    document["nodes"][1]["spec"]["step"] = "shuot"
+    write("calls.json", document)
+    assert perdure("lint", "calls.json").stdout == "calls.json: ok\n"
+    said = perdure("lint", "calls.json", "--app", "steps.py", code=2).stdout
+    assert 'step greet has no parameter "nmae"; did you mean "name"?' in said
+    assert 'there is no step "shuot"; did you mean "shout"?' in said
+    Path("pyproject.toml").write_text('[tool.perdure]\napp = "steps.py"\n', encoding="utf-8")
+    assert perdure("lint", "calls.json", code=2).stdout == said
+
+
+def test_an_app_that_cannot_be_imported_is_told() -> None:
+    assert "there is no file none.py" in perdure(
+        "lint", "greeting.json", "--app", "none.py", code=2
+    ).stderr  # fmt: skip

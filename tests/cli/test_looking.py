@@ -155,8 +155,30 @@ def test_show_of_a_failed_run_tells_why() -> None:
     write("bad.json", BAD)
     run("bad.json", "--id", "b", code=1)
     said = perdure("show", "bad/b").stdout
-    assert "failure   unlucky: workflow has 1 failed task(s): refuse: no luck today" in said
+    assert "failure   node refuse failed: unlucky: no luck today\n" in said
     assert "unlucky: no luck today" in said.splitlines()[-1]
+
+
+def test_why_of_a_failed_run_tells_every_attempt() -> None:
+    write("bad.json", BAD)
+    run("bad.json", "--id", "b", code=1)
+    said = perdure("why", "bad/b").stdout
+    lines = [line.strip() for line in said.splitlines()]
+    assert lines[:3] == [
+        "bad/b failed", "node refuse, attempt 2: unlucky: no luck today",
+        "attempt 1: unlucky: no luck today",
+    ]  # fmt: skip
+    assert "What failed is done again by: perdure retry bad/b" in said
+    (failed,) = json.loads(perdure("why", "bad/b", "--json").stdout)["failed"]
+    assert [error["attempt"] for error in failed["errors"]] == [1, 2]
+
+
+def test_show_of_a_run_that_nobody_works_on_says_what_to_do() -> None:
+    perdure("start", "greeting.json", *ANN)
+    said = perdure("show", "greeting/ann").stdout
+    assert "worker    none: it is due, for 0." in said
+    assert "\n          -> start one that has greeting: perdure worker FILE APP\n" in said
+    assert json.loads(perdure("show", "greeting/ann", "--json").stdout)["held_by"] is None
 
 
 def test_history_has_every_record_in_order() -> None:

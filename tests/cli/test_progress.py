@@ -319,3 +319,27 @@ def test_what_the_engine_logs_is_shown_with_secrets_taken_out(
         logger.info("not for everybody")
     logger.info("after")
     assert heard.notes == ["warning: the key is …"]
+
+
+def test_a_run_that_is_followed_is_read_on_and_not_again() -> None:
+    shown, heard = progress()
+    records = [{"do": "CreateTask", "seq": 4, "time": NOW, "node": "a", "status": "skipped"}]
+    shown.follow(records)
+    assert (shown.seen, heard.changes) == (4, ["a skipped"])
+
+
+def test_an_attempt_that_raised_is_told_once_with_its_place() -> None:
+    shown, heard = progress()
+    failure = {"kind": "ValueError", "message": "boom"}
+    with log_to(heard, str, shown.raised):
+        logging.getLogger("perdure.engine").warning(
+            "%s/%s: attempt %d of node %s failed\n%s", "order", "o-1", 1, "a",
+            'Traceback (most recent call last):\n  File "/x/steps.py", line 7, in a\nValueError: x',
+        )  # fmt: skip
+        logging.getLogger("perdure.engine").warning(
+            "%s/%s: attempt %d of node %s failed\n%s", "order", "another", 1, "a", "Boom"
+        )
+    record = {"do": "FailTask", "seq": 1, "time": NOW, "node": "a", "attempt": 1}
+    shown.follow([{**record, "failure": failure}])
+    assert heard.notes == ["warning: order/another: attempt 1 of node a failed\nBoom"]
+    assert heard.changes == ["a failed (attempt 1): ValueError: boom (steps.py:7)"]

@@ -8,8 +8,8 @@ from typing import Any
 import msgspec
 
 from perdure.cli.nodes import NodeBook, NodeView
-from perdure.cli.waiting import Cause, causes, next_due
-from perdure.stores.port import NEVER, RunRow
+from perdure.cli.waiting import Cause, Standing, causes, next_due
+from perdure.stores.port import NEVER, Mail, RunRow
 
 NOW = datetime(2026, 1, 31, 12, 0, tzinfo=UTC)
 LUCKLESS = {"kind": "unlucky", "message": "no luck"}
@@ -36,8 +36,13 @@ def book(*views: NodeView) -> NodeBook:
     return made
 
 
-def found(row: RunRow, book: NodeBook, unread: int = 0) -> list[Cause]:
-    return causes(row, book, unread, NOW, lambda *words: " ".join(["perdure", *words]))
+def found(row: RunRow, book: NodeBook, *mail: Mail, **rest: Any) -> list[Cause]:
+    standing = Standing(row, book, mail, **rest)
+    return causes(standing, NOW, lambda *words: " ".join(["perdure", *words]))
+
+
+def message(n: int, kind: str, name: str = "", id: str = "m") -> Mail:
+    return Mail(n, f"{id}{n}", kind, name)
 
 
 def test_a_node_that_waits_for_a_signal_says_how_it_is_sent() -> None:
@@ -91,9 +96,48 @@ def test_a_stalled_run_says_why_and_a_paused_one_since_when() -> None:
     assert paused.advice == "perdure unpause order/1"
 
 
-def test_unread_messages_are_counted() -> None:
-    assert [cause.text for cause in found(row(), book(), 1)] == ["1 message sent to it is not read"]
-    assert [cause.kind for cause in found(row(), book(), 3)] == ["mail"]
+def test_how_many_attempts_there_are_is_said_where_it_is_known() -> None:
+    due = book(NodeView("charge", "pending", 3, at(12), failure=LUCKLESS))
+    (cause,) = found(row(), due, attempts={"charge": 5, "other": 7})
+    assert cause.text.startswith("attempt 3 of 5 is due in 12 s, since attempt 2 failed: unlucky")
+    now = book(NodeView("charge", "pending", 3, at(-12), failure=LUCKLESS))
+    (cause,) = found(row(), now, attempts={"charge": 5})
+    assert cause.text == "attempt 3 of 5 is under way for 12 s; attempt 2 failed: unlucky: no luck"
+
+
+def test_workers_that_are_alive_and_do_not_take_it_are_counted() -> None:
+    (cause,) = found(row(owner=None, ready_at=stored(at(-5))), book(), alive=2)
+    assert cause.text == "it is due, for 5.00 s, and no worker has taken it (2 are alive)"
+
+
+def test_unread_messages_are_counted_and_named() -> None:
+    (cause,) = found(row(), book(), message(1, "signal", "approved"))
+    assert cause.text == "1 message sent to it is not read (signal approved)"
+    (cause,) = found(row(), book(), *(message(n, "signal", "x") for n in range(1, 6)))
+    assert cause.text == "5 messages sent to it are not read (signal x, signal x, signal x, …)"
+    assert cause.kind == "mail"
+
+
+def test_a_pause_that_is_not_read_yet_is_told() -> None:
+    paused, mail = found(row(), book(), message(1, "pause"))
+    assert paused.text == "it is to pause, and has not read that yet"
+    assert (paused.advice, mail.kind) == ("perdure unpause order/1", "mail")
+    (mail,) = found(row(), book(), message(1, "pause"), message(2, "unpause"))
+    assert mail.kind == "mail"
+
+
+def test_an_unpause_that_is_not_read_yet_is_told() -> None:
+    made = book()
+    made.paused = at(-60)
+    paused, _ = found(row(), made, message(1, "unpause"))
+    assert paused.text == "it is paused, for 1 m 00 s; it is to go on, and has not read that yet"
+    assert paused.advice == ""
+
+
+def test_an_imported_run_says_so() -> None:
+    paused, _ = found(row(owner=None), book(), message(3, "pause", id="import-"))
+    assert paused.text == "it is paused, since it was imported"
+    assert paused.advice == "when no other store works on it: perdure unpause order/1"
 
 
 def test_a_delayed_run_says_when_it_begins() -> None:
@@ -111,3 +155,4 @@ def test_the_next_time_is_the_earliest_of_all() -> None:
     assert next_due(row(), made) == at(30)
     assert next_due(row(owner=None, ready_at=stored(at(20))), made) == at(20)
     assert next_due(row(), book()) is None
+    assert next_due(row(owner=None), made) is None

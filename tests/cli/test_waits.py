@@ -318,7 +318,7 @@ def test_a_quiet_worker_tells_only_what_goes_wrong() -> None:
     [
         (("worker",), "there is nothing to serve"),
         (("worker", "steps.py"), "there is nothing to serve"),
-        (("worker", "review.json"), "say where the steps are"),
+        (("worker", "review.json"), "with perdure worker review.json steps.py or"),
         (("worker", "none.json"), "none.json"),
         (("worker", "review.json", "steps.py", "--store", "memory:"), "one process"),
     ],

@@ -9,7 +9,7 @@ import pytest
 
 from tests.tidy.tree import ROOT
 
-EXTRAS = ("aiohttp", "pysqlite3", "rich", "hypothesis", "pytest")
+EXTRAS = ("aiohttp", "fastjsonschema", "pysqlite3", "rich", "yaml", "hypothesis", "pytest")
 ENTRANCES = ("perdure", "perdure.cli.main")
 
 

@@ -23,6 +23,8 @@ PLACES = {
     "click": ("perdure.cli",),
     "cronsim": ("perdure.engine",),
     "aiohttp": ("perdure.engine.handlers",),
+    "fastjsonschema": ("perdure.graph.inputs",),
+    "yaml": ("perdure.graph.yaml_nodes",),
     "yarl": ("perdure.engine.handlers",),  # comes with aiohttp, which takes URLs as its own
     "rich": ("perdure.cli",),
     "pysqlite3": ("perdure.stores.sqlite",),

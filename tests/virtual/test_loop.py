@@ -79,7 +79,7 @@ def test_patience_waits_for_a_thread_before_it_jumps() -> None:
 
 
 def test_a_deadlock_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tests.virtual.loop.DEADLOCK", 0.01)
+    monkeypatch.setattr("perdure.testing.virtual.DEADLOCK", 0.01)
     loop = VirtualLoop()
     try:
         with pytest.raises(Deadlock):

@@ -56,8 +56,11 @@ def load_apps(apps: Iterable[str]) -> Registry:
     return Registry.of(found)
 
 
-def check_steps(graph: Graph, steps: Registry, apps: Sequence[str], document: str) -> None:
-    """Raise Trouble when the document calls steps that the apps do not have."""
+def check_steps(
+    graph: Graph, steps: Registry, apps: Sequence[str], document: str, *, how: str = "--app "
+) -> None:
+    """Raise Trouble when the document calls steps that the apps do not have. `how`: what stands
+    before an app in the command that was given."""
     missing = {
         node.step: node.id
         for node in graph.plan.nodes.values()
@@ -72,7 +75,7 @@ def check_steps(graph: Graph, steps: Registry, apps: Sequence[str], document: st
     beside = Path(document).with_name("steps.py")
     example = str(beside) if beside.exists() else "steps.py"
     raise usage(
-        f"{document}: {calls}: say where the steps are, with --app {example} "
+        f"{document}: {calls}: say where the steps are, with {how}{example} "
         f'or [tool.perdure] app = "{example}" in pyproject.toml'
     )
 

@@ -21,7 +21,7 @@ BATCH: Final = 500
 _STATUSES: Final = ("running", "completed", "failed", "canceled")
 
 
-@click.group()
+@click.group(short_help="Migrate, look at, purge the database.")
 def db() -> None:
     """The database: migrate its schema, look at it, purge what is old."""
 

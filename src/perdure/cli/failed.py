@@ -2,26 +2,46 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from itertools import groupby
+from operator import itemgetter
+from typing import TYPE_CHECKING, Final
 
-from perdure.cli.nodes import NodeBook, reason
+from perdure.cli.nodes import NodeBook, NodeView, reason, run_reason
 from perdure.cli.output import shortened
 
 if TYPE_CHECKING:
     from perdure.model.errors import Failure
 
+#: Of the attempts before the last one, so many lines are told.
+TOLD: Final = 5
 
-def failed_run(name: str, status: str, failure: Failure, book: NodeBook) -> str:
+
+def failed_run(
+    name: str, status: str, failure: Failure, book: NodeBook, *, before: bool = False
+) -> str:
     """`perdure: order/o-1 failed`, then a line for each failed node (and one for what came with
-    the failure, such as an HTTP answer), or for the run's reason."""
+    the failure, such as an HTTP answer), or for the run's reason. `before`: also what the attempts
+    before the last one came to."""
     lines = [f"perdure: {name} {'was canceled' if status == 'canceled' else 'failed'}"]
     for view in book.having("failed"):
         assert view.failure is not None
         attempt = f", attempt {view.attempt}" if view.attempt else ""
         text = reason(str(view.failure["kind"]), str(view.failure["message"]))
         lines.append(f"  node {view.node}{attempt}: {text}")
+        lines += [f"    {line}" for line in _before(view) if before]
         if details := view.failure.get("details"):
             lines.append(f"    {shortened(details, 200)}")
     if len(lines) == 1:
-        lines.append(f"  {reason(failure.kind, str(failure))}")
+        lines.append(f"  {run_reason(failure.kind, str(failure), failure.details)}")
     return "\n".join(lines)
+
+
+def _before(view: NodeView) -> list[str]:
+    """What the attempts before the last one came to: of attempts alike in a row, the range."""
+    told: list[str] = []
+    earlier = [(n, reason(str(f["kind"]), str(f["message"]))) for n, f in view.errors[:-1]]
+    for why, group in groupby(earlier, key=itemgetter(1)):
+        numbers = [n for n, _ in group]
+        span = f"{numbers[0]} to {numbers[-1]}" if len(numbers) > 1 else str(numbers[0])
+        told.append(f"attempt{'s' if len(numbers) > 1 else ''} {span}: {why}")
+    return told if len(told) <= TOLD else [f"… and {len(told) - TOLD} before", *told[-TOLD:]]

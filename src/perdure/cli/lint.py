@@ -3,25 +3,32 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from perdure.cli.app import find_apps, load_apps
 from perdure.cli.exits import USAGE, usage
 from perdure.cli.options import json_option
 from perdure.cli.output import print_json
 
 if TYPE_CHECKING:
+    from perdure.graph.calls import Callee
     from perdure.model.graph_rules import Finding
 
 
 @click.command()
 @click.argument("files", metavar="FILE...", nargs=-1)
+@click.option("--app", "apps", multiple=True, metavar="APP",
+              help="Check calls of steps too: file.py, module or module:attr.")  # fmt: skip
 @click.option("--strict", is_flag=True, help="Warnings count as errors.")
 @click.option("--schema", is_flag=True, help="Print the JSON Schema of documents instead.")
 @json_option
-def lint(files: tuple[str, ...], strict: bool, schema: bool, as_json: bool) -> None:
+def lint(
+    files: tuple[str, ...], apps: tuple[str, ...], strict: bool, schema: bool, as_json: bool
+) -> None:
     """Check workflow documents (- for standard input); exits with 2 if one has errors."""
     if schema:
         from perdure.graph.schema import json_schema
@@ -30,7 +37,9 @@ def lint(files: tuple[str, ...], strict: bool, schema: bool, as_json: bool) -> N
         return
     if not files:
         raise usage("name the documents to check: perdure lint FILE...")
-    checked = {file: _findings(file) for file in files}
+    found_apps = find_apps(apps)
+    steps = load_apps(found_apps).steps if found_apps else None
+    checked = {file: _findings(file, steps) for file in files}
     if as_json:
         print_json({"files": [_json(file, found) for file, found in checked.items()]})
     else:
@@ -41,18 +50,21 @@ def lint(files: tuple[str, ...], strict: bool, schema: bool, as_json: bool) -> N
         click.get_current_context().exit(USAGE)
 
 
-def _findings(file: str) -> list[Finding]:
+def _findings(file: str, steps: Mapping[str, Callee] | None) -> list[Finding]:
     from perdure.graph.lint import lint as findings_of
     from perdure.graph.read import MAX_BYTES
+    from perdure.graph.source import format_of
     from perdure.model.graph_rules import Finding
 
     try:
         if file == "-":
-            return findings_of(sys.stdin.buffer.read(MAX_BYTES + 1))
-        with Path(file).open("rb") as source:
-            return findings_of(source.read(MAX_BYTES + 1))
+            text = sys.stdin.buffer.read(MAX_BYTES + 1)
+        else:
+            with Path(file).open("rb") as source:
+                text = source.read(MAX_BYTES + 1)
     except OSError as error:
         return [Finding("", f"the file cannot be read: {error.strerror}")]
+    return findings_of(text, format=format_of(file, text), steps=steps)
 
 
 def _json(file: str, found: list[Finding]) -> dict[str, Any]:
@@ -66,6 +78,7 @@ def _json(file: str, found: list[Finding]) -> dict[str, Any]:
             {
                 "severity": finding.severity,
                 "line": finding.line or None,
+                "column": finding.column or None,
                 "pointer": finding.pointer,
                 "node": finding.node,
                 "message": finding.message,
@@ -78,6 +91,6 @@ def _json(file: str, found: list[Finding]) -> dict[str, Any]:
 
 def _print(file: str, found: list[Finding]) -> None:
     for finding in found:
-        click.echo(f"{file}: {finding.severity}: {finding}")
+        click.echo(f"{finding.place(file)}: {finding.severity}: {finding.text}")
     if not found:
         click.echo(f"{file}: ok")

@@ -3,40 +3,48 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
-from perdure.cli.options import existing, json_option, store_option
+from perdure.cli.options import WorkflowType, existing, json_option, store_option
 from perdure.cli.output import moment, print_json, run_json, table, took
+from perdure.cli.where import STATUSES, Condition, Where, where_option
 
 if TYPE_CHECKING:
     from perdure.client.run import RunInfo
 
-_STATUSES = ["running", "completed", "failed", "canceled"]
 
-
-@click.command("list")
-@click.option("--workflow", metavar="NAME", help="Only runs of this workflow.")
-@click.option("--status", "statuses", multiple=True, type=click.Choice(_STATUSES),
+@click.command("list", short_help="List the runs in the store, newest first.")
+@click.option("--workflow", metavar="NAME", type=WorkflowType(), help="Only runs of this workflow.")
+@click.option("--status", "statuses", multiple=True, type=click.Choice(STATUSES),
               help="Only runs that stand so; may be given again.")  # fmt: skip
 @click.option("--limit", type=click.IntRange(1), default=20, show_default=True,
               help="At most so many.")  # fmt: skip
+@where_option()
 @store_option
 @json_option
 def list_runs(
-    workflow: str | None, statuses: tuple[Any, ...], limit: int, store: str, as_json: bool
+    workflow: str | None,
+    statuses: tuple[str, ...],
+    limit: int,
+    where: tuple[Condition, ...],
+    store: str,
+    as_json: bool,
 ) -> None:
     """List the runs in the store, newest first."""
     import asyncio
 
-    found = asyncio.run(_runs(existing(store), workflow, statuses, limit + 1))
+    conditions = [*where, *(Condition("status", status) for status in statuses)]
+    if workflow is not None:
+        conditions.append(Condition("workflow", workflow))
+    found = asyncio.run(_runs(existing(store), Where(conditions), limit + 1))
     shown, more = found[:limit], len(found) > limit
     if as_json:
         print_json({"runs": [run_json(info) for info in shown], "more": more})
         return
     if not shown:
-        click.echo("no runs" if not (workflow or statuses) else "no such runs", err=True)
+        click.echo("no runs" if not conditions else "no such runs", err=True)
         return
     table(("RUN", "STATUS", "VERSION", "STARTED", "TOOK"), [_row(info) for info in shown])
     if more:
@@ -56,15 +64,13 @@ def _row(info: RunInfo) -> tuple[str, ...]:
     )
 
 
-async def _runs(
-    store: str, workflow: str | None, statuses: tuple[Any, ...], limit: int
-) -> list[RunInfo]:
+async def _runs(store: str, where: Where, limit: int) -> list[RunInfo]:
     from perdure.client.client import Client
     from perdure.client.urls import store_of
 
     found: list[RunInfo] = []
     async with Client(store_of(store, read_only=True)) as client:
-        async for info in client.runs(workflow=workflow, status=statuses):
+        async for info in where.find(client):
             found.append(info)
             if len(found) == limit:
                 break

@@ -8,35 +8,55 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
 
 import click
 
+from perdure.cli.completion import completion
 from perdure.cli.database import db
+from perdure.cli.definitions import definitions
 from perdure.cli.demo.command import demo
+from perdure.cli.doctor.command import doctor
+from perdure.cli.draw import draw
 from perdure.cli.exits import INTERRUPTED, JSON, UNREAD, USAGE, Trouble, trouble_of
+from perdure.cli.export import export
+from perdure.cli.importing import import_runs
 from perdure.cli.lint import lint
 from perdure.cli.list import list_runs
+from perdure.cli.publish import publish
+from perdure.cli.rehearse import rehearse
 from perdure.cli.result import result
 from perdure.cli.retry import retry
 from perdure.cli.run import run
 from perdure.cli.send import cancel, pause, signal, unpause
 from perdure.cli.show import show
 from perdure.cli.start import start
+from perdure.cli.steps import steps
 from perdure.cli.watch import watch
 from perdure.cli.why import why
 from perdure.cli.worker import worker
 
+#: The key of the context under which it stands that `--json` was among the words.
+ASKED: Final = "perdure.json-asked"
+
 
 class Commands(click.Group):
     """A group whose commands end with one clear message, never with a traceback."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Note whether `--json` is there at all: an error may come before it is read."""
+        words = args[: args.index("--")] if "--" in args else args
+        ctx.meta[ASKED] = "--json" in words
+        return super().parse_args(ctx, args)
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command; every exception becomes a message and an exit code."""
         try:
             return super().invoke(ctx)
         except click.UsageError as error:
-            if ctx.meta.get(JSON):
+            if ctx.meta.get(JSON) or ctx.meta.get(ASKED):
+                ctx.meta[JSON] = True
                 raise Trouble(error.format_message(), USAGE, "usage") from None
             raise
         except (click.ClickException, click.exceptions.Exit):
@@ -49,6 +69,15 @@ class Commands(click.Group):
             raise click.exceptions.Exit(UNREAD) from None
         except Exception as error:
             raise trouble_of(error) from error
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """The commands by what they are for."""
+        width = max(len(name) for name in self.commands)
+        for title, commands in SECTIONS.items():
+            with formatter.section(title):
+                room = formatter.width - width - 6
+                rows = [(c.name or "", c.get_short_help_str(room)) for c in commands]
+                formatter.write_dl([(name.ljust(width), text) for name, text in rows])
 
 
 def _version(ctx: click.Context, param: click.Parameter, value: bool) -> None:
@@ -73,8 +102,15 @@ def main() -> None:
     """
 
 
-for command in (
-    *(run, worker, start, signal, cancel, pause, unpause, retry),
-    *(result, list_runs, show, watch, why, lint, db, demo),
-):
-    main.add_command(command)
+SECTIONS: Final[Mapping[str, Sequence[click.Command]]] = {
+    "Work": (run, worker, start),
+    "Look": (list_runs, show, watch, why, result),
+    "Act": (signal, cancel, pause, unpause, retry),
+    "Documents": (lint, draw, rehearse, steps, publish, definitions),
+    "Store": (db, export, import_runs, doctor),
+    "Else": (completion, demo),
+}
+
+for section in SECTIONS.values():
+    for command in section:
+        main.add_command(command)

@@ -36,6 +36,8 @@ class NodeView(msgspec.Struct):
     lost: int = 0
     wake_at: datetime | None = None
     signal: str | None = None
+    #: What earlier attempts, and the last one, came to: (attempt, failure).
+    errors: list[tuple[int, Mapping[str, Any]]] = []
 
     @property
     def seconds(self) -> float | None:
@@ -69,6 +71,8 @@ class NodeBook:
         self.paused: datetime | None = None
         self.kept: dict[str, tuple[str, datetime]] = {}
         self.deadline: datetime | None = None
+        #: Where in the code an attempt (node, number) raised, if this process saw it.
+        self.places: dict[tuple[str, int], str] = {}
         self._how = how
 
     def having(self, *statuses: str) -> list[NodeView]:
@@ -133,20 +137,19 @@ class NodeBook:
 
     def _failed(self, record: Mapping[str, Any]) -> list[Change]:
         view = self._ended(record, "failed")
-        view.failure = record["failure"]
-        return [_change(record, f"failed (attempt {view.attempt}): {_reason(view.failure)}")]
+        why = self._erred(view, record)
+        return [_change(record, f"failed (attempt {view.attempt}): {why}")]
 
     def _retried(self, record: Mapping[str, Any]) -> list[Change]:
         view = self._view(record["node"])
         view.attempt = record["attempt"] + 1
-        view.failure = record["failure"]
+        why = self._erred(view, record)
         view.since = _due(record)
         wait = took((view.since - record["time"]).total_seconds())
         return [
             _change(
                 record,
-                f"attempt {record['attempt']} failed: {_reason(view.failure)}; "
-                f"attempt {view.attempt} in {wait}",
+                f"attempt {record['attempt']} failed: {why}; attempt {view.attempt} in {wait}",
             )
         ]
 
@@ -197,6 +200,13 @@ class NodeBook:
             view.lost += 1
         self.restarted(record["time"])
         return []
+
+    def _erred(self, view: NodeView, record: Mapping[str, Any]) -> str:
+        """Note the failure of an attempt; in words, with its place in the code."""
+        view.failure = record["failure"]
+        view.errors.append((record["attempt"], record["failure"]))
+        place = self.places.pop((view.node, record["attempt"]), "")
+        return _reason(view.failure) + (f" ({place})" if place else "")
 
     def _ended(self, record: Mapping[str, Any], status: str) -> NodeView:
         view = self._view(record["node"])
@@ -257,3 +267,16 @@ def reason(kind: str, message: str) -> str:
     """A failure in words: its kind, where the message does not begin with it, and message."""
     text = message.strip() or kind
     return text if text.startswith((kind, f"the {kind}")) else f"{kind}: {text}"
+
+
+def run_reason(kind: str, message: str, details: Any) -> str:
+    """A run's failure in words. Of one whose nodes failed: the first of them and its reason, and
+    how many more there are."""
+    node = details.get("node") if isinstance(details, Mapping) else None
+    count = details.get("failed") if isinstance(details, Mapping) else None
+    start = f"node {node} failed: "
+    if not (isinstance(count, int) and message.startswith(start)):
+        return reason(kind, message)
+    more = f" (and {count - 1} more failed)" if count > 1 else ""
+    rest = message.removeprefix(start).removesuffix(more)
+    return f"node {node} failed: {reason(kind, rest)}{more}"

@@ -12,6 +12,9 @@ import click
 
 from perdure.cli.exits import JSON, STORE, Trouble, usage
 
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
+
 if TYPE_CHECKING:  # generic for type checkers alone, in older versions of click
     TextType = click.ParamType[Any]
 else:
@@ -43,6 +46,55 @@ class RunNameType(TextType):
         if not slash or not workflow or not id:
             self.fail(f"{value!r} is not a run: write workflow/id, such as order/o-1", param, ctx)
         return RunName(workflow, id)
+
+    def shell_complete(
+        self, ctx: click.Context, param: click.Parameter, incomplete: str
+    ) -> list[CompletionItem]:
+        """Runs of the store."""
+        from perdure.cli.completing import runs
+
+        return runs(ctx, incomplete)
+
+
+class RunOrTextType(TextType):
+    """Words of which the first may be a run."""
+
+    name = "text"
+
+    def shell_complete(
+        self, ctx: click.Context, param: click.Parameter, incomplete: str
+    ) -> list[CompletionItem]:
+        """Runs of the store, for the first word."""
+        from perdure.cli.completing import runs
+
+        return [] if ctx.params.get(param.name or "") else runs(ctx, incomplete)
+
+
+class WorkflowType(TextType):
+    """The name of a workflow."""
+
+    name = "workflow"
+
+    def shell_complete(
+        self, ctx: click.Context, param: click.Parameter, incomplete: str
+    ) -> list[CompletionItem]:
+        """Workflows that the store knows."""
+        from perdure.cli.completing import workflows
+
+        return workflows(ctx, incomplete)
+
+
+class FileOrWorkflowType(WorkflowType):
+    """A file, or the name of a workflow: both are completed."""
+
+    def shell_complete(
+        self, ctx: click.Context, param: click.Parameter, incomplete: str
+    ) -> list[CompletionItem]:
+        """Workflows that the store knows, then files."""
+        from click.shell_completion import CompletionItem
+
+        return [*super().shell_complete(ctx, param, incomplete),
+                CompletionItem(incomplete, type="file")]  # fmt: skip
 
 
 class DurationType(TextType):

@@ -5,12 +5,13 @@ Tables are drawn with rich where it is installed and stdout is a terminal, else 
 
 from __future__ import annotations
 
+import contextlib
 import importlib.util
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, Final
+from typing import IO, TYPE_CHECKING, Any, Final
 
 import click
 
@@ -27,6 +28,17 @@ def print_json(value: Any) -> None:
     """One JSON document on stdout: on one line for programs, indented at a terminal."""
     indent = 2 if sys.stdout.isatty() else None
     click.echo(json.dumps(value, ensure_ascii=False, indent=indent, default=_json))
+
+
+def line_to(file: IO[str]) -> Callable[[Any], None]:
+    """What writes JSON values to a file, a line each, at once. Nobody may read it any more: the
+    work goes on."""
+
+    def write(value: Any) -> None:
+        with contextlib.suppress(OSError, ValueError):
+            print(json.dumps(value, ensure_ascii=False, default=_json), file=file, flush=True)
+
+    return write
 
 
 def _json(value: Any) -> Any:

@@ -51,6 +51,19 @@ class Progress:
         #: The last journal row that is in the book.
         self._seq = 0
 
+    @property
+    def seen(self) -> int:
+        """The last journal row that is told: what follows are the rows after it."""
+        return self._seq
+
+    def raised(self, workflow: str, id: str, node: str, attempt: int, place: str) -> bool:
+        """An attempt raised at this place in the code, and its failure will be recorded; whether
+        it is this run's, whose failure is told here anyway."""
+        if (workflow, id) != (self.workflow, self.id):
+            return False
+        self.book.places[node, attempt] = place
+        return True
+
     def entered(self, live: LiveRun, run: Run) -> None:
         """A run came into memory: ours begins or goes on, others are mentioned."""
         name = f"{live.definition.name}/{live.run_id}"
@@ -115,7 +128,7 @@ class Progress:
             self._stand(f"{self.workflow}/{self.id}", datetime.now(UTC))
 
     def follow(self, history: list[Mapping[str, Any]]) -> None:
-        """What others recorded so far."""
+        """What others recorded so far, or since what was `seen`."""
         self._take(record for record in history if record["seq"] > self._seq)
         self._seen(history)
 

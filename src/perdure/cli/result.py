@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from perdure.model.errors import Failure
 
 
-@click.command()
+@click.command(short_help="Print the output of a run.")
 @click.argument("name", type=RunNameType(), metavar="WORKFLOW/ID")
 @click.option("--wait", is_flag=True, help="Wait for the end if it has not ended.")
 @click.option("--timeout", type=DurationType(), help="Wait, but no longer than this.")

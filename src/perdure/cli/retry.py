@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from perdure.cli.bulk import Bulk, bulk_options, chosen, many, one
 from perdure.cli.exits import usage
 from perdure.cli.inputs import read_value
 from perdure.cli.options import (
@@ -19,35 +20,53 @@ from perdure.cli.options import (
 from perdure.cli.output import print_json
 
 if TYPE_CHECKING:
-    from perdure.client.run import RunInfo
+    from perdure.client.run import Run
 
 
-@click.command()
-@click.argument("name", type=RunNameType(), metavar="WORKFLOW/ID")
+@click.command(short_help="Let an ended run, or many, go on.")
+@click.argument("name", type=RunNameType(), metavar="[WORKFLOW/ID]", required=False)
 @click.option("--from", "node", metavar="NODE",
               help="Do this node, and all that comes after it, again.")  # fmt: skip
 @click.option("--failed", is_flag=True,
               help="Do every node that failed again (the default).")  # fmt: skip
 @click.option("--input", "-i", "input_", metavar="JSON",
               help="Go on with another input: JSON text, @file or - (stdin).")  # fmt: skip
+@bulk_options
 @store_option
 @json_option
 def retry(
-    name: RunName, node: str | None, failed: bool, input_: str | None, store: str, as_json: bool
+    name: RunName | None,
+    node: str | None,
+    failed: bool,
+    input_: str | None,
+    bulk: Bulk,
+    store: str,
+    as_json: bool,
 ) -> None:
     """Let the ended run WORKFLOW/ID go on. What had completed is kept and not done again.
 
     A worker takes it, `perdure run FILE --id ID` is one. A run that was paused stays so: `perdure
-    unpause` it.
+    unpause` it. With --where all those runs go on; which are meant are failed and canceled ones,
+    unless a status is said.
     """
-    import asyncio
-
     if node is not None and failed:
         raise usage("give --from NODE or --failed, not both")
     options: dict[str, Any] = {"failed": True} if node is None else {"from_node": node}
     if input_ is not None:
         options["input"] = read_value(input_, "--input")
-    info, paused = asyncio.run(_retry(existing(store), name, options))
+
+    paused = False
+
+    async def again(run: Run[Any]) -> None:
+        nonlocal paused
+        await run.retry(**options)
+        paused = await _is_paused(run)
+
+    if chosen(name, bulk) is None:
+        many(existing(store), bulk, again, "retry", ("failed", "canceled"), as_json)
+        return
+    assert name is not None
+    info = one(existing(store), name, again)
     if as_json:
         print_json({"workflow": name.workflow, "id": name.id, "status": info.status,
                     "version": info.version, "paused": paused})  # fmt: skip
@@ -59,16 +78,10 @@ def retry(
         click.echo(f"it was paused, and stays so: nothing starts until you do: {advice}", err=True)
 
 
-async def _retry(store: str, name: RunName, options: dict[str, Any]) -> tuple[RunInfo, bool]:
-    """The run as it is now, and whether it is paused."""
+async def _is_paused(run: Run[Any]) -> bool:
     from perdure.cli.nodes import NodeBook
-    from perdure.client.client import Client
 
     book = NodeBook()
-    async with Client(store) as client:
-        run = client.get(*name)
-        await run.retry(**options)
-        async for record in run.history():
-            book.take(record)
-        info = await run.describe()
-        return info, info.status == "running" and book.paused is not None
+    async for record in run.history():
+        book.take(record)
+    return book.paused is not None

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from perdure.cli.work import Ending, Job
 
 
-@click.command()
+@click.command(short_help="Start or join a run, work on it here, and wait.")
 @click.argument("file", metavar="FILE")
 @click.option("--input", "-i", "input_", metavar="JSON", help="JSON text, @file or - (stdin).")
 @click.option("--id", "run_id", help="The run's id; joins the run if there is one. Default: new.")

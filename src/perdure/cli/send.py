@@ -6,45 +6,52 @@ the run reads it, at once in a process that holds it, else as soon as one looks.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from perdure.cli.bulk import Act, Bulk, bulk_options, chosen, many, one
+from perdure.cli.exits import usage
 from perdure.cli.inputs import read_value
-from perdure.cli.options import RunName, RunNameType, existing, json_option, store_option
+from perdure.cli.options import (
+    RunName,
+    RunNameType,
+    RunOrTextType,
+    existing,
+    json_option,
+    store_option,
+)
 from perdure.cli.output import print_json
 
 if TYPE_CHECKING:
-    from perdure.client.run import Run, RunInfo
+    from perdure.client.run import Run
 
 
-@click.command()
-@click.argument("name", type=RunNameType(), metavar="WORKFLOW/ID")
-@click.argument("signal_name", metavar="NAME")
-@click.argument("value", metavar="[JSON]", required=False)
+@click.command(short_help="Send a run, or many, a signal.")
+@click.argument("words", metavar="[WORKFLOW/ID] NAME [JSON]", nargs=-1, type=RunOrTextType())
 @click.option("--dedupe-key", metavar="KEY",
               help="Sent again with the same key, the signal counts once.")  # fmt: skip
+@bulk_options
 @store_option
 @json_option
 def signal(
-    name: RunName,
-    signal_name: str,
-    value: str | None,
-    dedupe_key: str | None,
-    store: str,
-    as_json: bool,
+    words: tuple[str, ...], dedupe_key: str | None, bulk: Bulk, store: str, as_json: bool
 ) -> None:
     """Send the signal NAME to the run WORKFLOW/ID, with a value: JSON text, @file or - (stdin).
 
-    A signal that no node waits for yet is kept for the one that will.
+    A signal that no node waits for yet is kept for the one that will. With --where it goes to
+    many runs, and WORKFLOW/ID is left out.
     """
+    name, signal_name, value = _addressed(words, bulk)
     payload = read_value(value, "the value")
 
     async def send(run: Run[Any]) -> None:
         await run.signal(signal_name, payload, dedupe_key=dedupe_key)
 
-    _sent(existing(store), name, send)
+    if name is None:
+        many(existing(store), bulk, send, f"signal {signal_name}", ("running",), as_json)
+        return
+    one(existing(store), name, send)
     if as_json:
         print_json({"workflow": name.workflow, "id": name.id, "signal": signal_name})
         return
@@ -56,49 +63,52 @@ def signal(
         click.echo(f"no node has waited for it yet: it is kept{hint}", err=True)
 
 
-@click.command()
-@click.argument("name", type=RunNameType(), metavar="WORKFLOW/ID")
+def _addressed(words: tuple[str, ...], bulk: Bulk) -> tuple[RunName | None, str, str | None]:
+    """The run (None with --where), the signal's name, and its value."""
+    rest = list(words)
+    first = None if bulk.where or not rest else rest.pop(0)
+    name = None if first is None else RunNameType().convert(first, None, None)
+    chosen(name, bulk)
+    if not 1 <= len(rest) <= 2:
+        shape = "--where KEY=VALUE NAME [JSON]" if bulk.where else "WORKFLOW/ID NAME [JSON]"
+        raise usage(f"write perdure signal {shape}")
+    return name, rest[0], rest[1] if len(rest) == 2 else None
+
+
+@click.command(short_help="Ask a run, or many, to end now.")
+@click.argument("name", type=RunNameType(), metavar="[WORKFLOW/ID]", required=False)
 @click.option("--reason", default="", help="Why; recorded as the reason of what it ends.")
+@bulk_options
 @store_option
 @json_option
-def cancel(name: RunName, reason: str, store: str, as_json: bool) -> None:
-    """Ask the run WORKFLOW/ID to end now. One that has ended is left as it is."""
-    _tell(name, _sent(existing(store), name, lambda run: run.cancel(reason)), "cancel", as_json)
+def cancel(name: RunName | None, reason: str, bulk: Bulk, store: str, as_json: bool) -> None:
+    """Ask the run WORKFLOW/ID to end now, or all runs --where says. One that has ended is left as
+    it is."""
+    _tell(name, bulk, lambda run: run.cancel(reason), "cancel", store, as_json)
 
 
-@click.command()
-@click.argument("name", type=RunNameType(), metavar="WORKFLOW/ID")
+@click.command(short_help="Let a run, or many, start nothing new.")
+@click.argument("name", type=RunNameType(), metavar="[WORKFLOW/ID]", required=False)
+@bulk_options
 @store_option
 @json_option
-def pause(name: RunName, store: str, as_json: bool) -> None:
-    """Let the run WORKFLOW/ID start nothing new, until it is unpaused.
+def pause(name: RunName | None, bulk: Bulk, store: str, as_json: bool) -> None:
+    """Let the run WORKFLOW/ID, or all runs --where says, start nothing new, until unpaused.
 
     What is under way ends and is recorded; signals and timers are taken note of.
     """
-    _tell(name, _sent(existing(store), name, lambda run: run.pause()), "pause", as_json)
+    _tell(name, bulk, lambda run: run.pause(), "pause", store, as_json)
 
 
-@click.command()
-@click.argument("name", type=RunNameType(), metavar="WORKFLOW/ID")
+@click.command(short_help="Let a paused or stalled run, or many, go on.")
+@click.argument("name", type=RunNameType(), metavar="[WORKFLOW/ID]", required=False)
+@bulk_options
 @store_option
 @json_option
-def unpause(name: RunName, store: str, as_json: bool) -> None:
-    """Let the run WORKFLOW/ID go on after a pause. It also gives a stalled run another try."""
-    _tell(name, _sent(existing(store), name, lambda run: run.unpause()), "unpause", as_json)
-
-
-def _sent(store: str, name: RunName, send: Callable[[Run[Any]], Awaitable[object]]) -> RunInfo:
-    import asyncio
-
-    from perdure.client.client import Client
-
-    async def main() -> RunInfo:
-        async with Client(store) as client:
-            run = client.get(*name)
-            await send(run)
-            return await run.describe()
-
-    return asyncio.run(main())
+def unpause(name: RunName | None, bulk: Bulk, store: str, as_json: bool) -> None:
+    """Let the run WORKFLOW/ID, or all runs --where says, go on after a pause. It also gives a
+    stalled run another try."""
+    _tell(name, bulk, lambda run: run.unpause(), "unpause", store, as_json)
 
 
 def _awaited(store: str, name: RunName) -> dict[str, bool]:
@@ -118,7 +128,12 @@ def _awaited(store: str, name: RunName) -> dict[str, bool]:
     return awaited
 
 
-def _tell(name: RunName, info: RunInfo, what: str, as_json: bool) -> None:
+def _tell(name: RunName | None, bulk: Bulk, act: Act, what: str, store: str, as_json: bool) -> None:
+    if chosen(name, bulk) is None:
+        many(existing(store), bulk, act, what, ("running",), as_json)
+        return
+    assert name is not None
+    info = one(existing(store), name, act)
     if as_json:
         print_json({"workflow": name.workflow, "id": name.id, "status": info.status})
     elif info.status == "running":

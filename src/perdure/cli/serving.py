@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import msgspec
 
 from perdure.cli.logs import log_to
-from perdure.cli.nodes import reason
-from perdure.cli.output import moment_near
+from perdure.cli.nodes import run_reason
+from perdure.cli.output import instant, moment_near
 from perdure.client.engine import Engine
 from perdure.client.run import time_of
 from perdure.engine.handlers.http_options import HttpOptions
@@ -22,6 +23,9 @@ if TYPE_CHECKING:
     from perdure.kernel.actions import Transition
     from perdure.kernel.run import Run
 
+#: Hears of one thing that happened.
+Event: TypeAlias = Callable[[dict[str, Any]], None]
+
 
 class Duty(msgspec.Struct, frozen=True):
     """What to serve, and how. `definitions`: graphs, steps and whatever else the apps declare."""
@@ -33,6 +37,8 @@ class Duty(msgspec.Struct, frozen=True):
     grace: float
     hosts: tuple[str, ...]
     quiet: bool
+    #: Where else it is told what happens: one JSON value each.
+    events: Event | None = None
 
 
 async def serve(duty: Duty, screen: Screen) -> None:
@@ -46,44 +52,68 @@ async def serve(duty: Duty, screen: Screen) -> None:
         grace=duty.grace,
         name=duty.name,
     )
-    told = Told(screen, duty.quiet)
+    told = Told(screen, duty.quiet, duty.events)
     engine.observe(told)
     with log_to(screen, secrets.redact):
         async with engine:
+            told.event("serves", workflows=list(duty.names), store=duty.store)
             told.note(f"serves {', '.join(duty.names)} on {duty.store}; Ctrl-C or SIGTERM ends it")
             await engine.serve()
             told.note(f"stopping: steps under way have {duty.grace:g} s to end")
+        told.event("stopped")
         told.note("stopped; what is not done is kept for the next worker")
 
 
 class Told:
-    """An engine's Observer: which runs came, and how they ended. `quiet`: only failures."""
+    """An engine's Observer: which runs came, and how they ended. `quiet`: only failures.
+    `events`: hears of all of it as values, whether quiet or not."""
 
-    def __init__(self, screen: Screen, quiet: bool) -> None:
+    def __init__(self, screen: Screen, quiet: bool, events: Event | None = None) -> None:
         self._screen = screen
         self._quiet = quiet
+        self._events = events
 
     def note(self, text: str) -> None:
         """Something about the worker itself."""
         if not self._quiet:
             self._screen.note(text)
 
+    def event(self, what: str, **fields: Any) -> None:
+        """The same for programs."""
+        if self._events is not None:
+            self._events({"time": instant(datetime.now(UTC)), "event": what, **fields})
+
     def entered(self, live: LiveRun, run: Run) -> None:
         """A run came into memory."""
         begins = live.epoch == 0 or not run.nodes
         self.note(f"{_name(live)} {'begins' if begins else 'goes on'}")
+        self.event("begins" if begins else "goes-on", **_run(live))
 
     def recorded(self, live: LiveRun, transition: Transition) -> None:
         """A transition became durable: its run may have ended with it."""
         for action in transition.actions:
             if isinstance(action, FinishRun):
-                if action.failure is None:
-                    self.note(f"{_name(live)} {action.status}")
-                    continue
-                why = reason(action.failure.kind, action.failure.message)
-                self._screen.note(f"{_name(live)} {action.status}: {why}")
+                self._finished(live, action)
             elif isinstance(action, CreateTask) and action.status == "waiting":
                 self.note(f"{_name(live)} waits at {action.node}{_for(action)}")
+                until = None if action.wake_at is None else instant(time_of(action.wake_at))
+                waits = {"node": action.node, "signal": action.awaited_signal, "until": until}
+                self.event("waits", **_run(live), **waits)
+
+    def _finished(self, live: LiveRun, action: FinishRun) -> None:
+        failure = action.failure
+        if failure is None:
+            self.note(f"{_name(live)} {action.status}")
+            self.event("ended", **_run(live), status=action.status, failure=None)
+            return
+        why = run_reason(failure.kind, failure.message, failure.details)
+        self._screen.note(f"{_name(live)} {action.status}: {why}")
+        told = {"kind": failure.kind, "message": failure.message, "details": failure.details}
+        self.event("ended", **_run(live), status=action.status, failure=told)
+
+
+def _run(live: LiveRun) -> dict[str, str]:
+    return {"workflow": live.definition.name, "id": live.run_id}
 
 
 def _for(action: Any) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import click
 
@@ -12,11 +12,12 @@ from perdure.cli.options import RunName, RunNameType, existing, json_option, sto
 from perdure.cli.output import clock, instant, moment, print_json, run_json, shortened, table, took
 
 if TYPE_CHECKING:
-    from perdure.cli.nodes import NodeView
+    from perdure.cli.nodes import NodeBook, NodeView
     from perdure.client.run import RunInfo
+    from perdure.stores.port import RunRow, WorkerSeen
 
 
-@click.command()
+@click.command(short_help="Show a run: its nodes, what each gave.")
 @click.argument("name", type=RunNameType(), metavar="WORKFLOW/ID")
 @click.option("--history", is_flag=True, help="Also show every record, oldest first.")
 @store_option
@@ -25,19 +26,27 @@ def show(name: RunName, history: bool, store: str, as_json: bool) -> None:
     """Show the run WORKFLOW/ID: its status, its nodes, what each gave."""
     import asyncio
 
+    from perdure.cli.holding import owner_json
     from perdure.cli.nodes import NodeBook
 
-    info, records = asyncio.run(load_run(existing(store), name))
+    info, records, standing = asyncio.run(_load(existing(store), name))
     book = NodeBook()
     for record in records:
         book.take(record)
     if as_json:
-        document = {**run_json(info), "nodes": [_node_json(view) for view in book.nodes.values()]}
+        held_by = owner_json(standing.row, standing.owner)
+        document = {
+            **run_json(info),
+            "held_by": held_by,
+            "nodes": [_node_json(view) for view in book.nodes.values()],
+        }
         if history:
             document["history"] = [{**r, "time": instant(r["time"])} for r in records]
         print_json(document)
         return
     _print_run(info)
+    if info.status == "running":
+        _print_holder(standing, book)
     if book.nodes:
         click.echo()
         head = ("NODE", "STATUS", "ATTEMPT", "TOOK", "OUTPUT")
@@ -47,14 +56,46 @@ def show(name: RunName, history: bool, store: str, as_json: bool) -> None:
         _print_history(records)
 
 
+class _Standing(NamedTuple):
+    """Who works on it. `alive`: workers that are."""
+
+    row: RunRow
+    owner: WorkerSeen | None
+    alive: int
+
+
 async def load_run(store: str, name: RunName) -> tuple[RunInfo, list[Mapping[str, Any]]]:
     """A run and its history. Raises NotFound, StoreError."""
+    info, records, _ = await _load(store, name)
+    return info, records
+
+
+async def _load(store: str, name: RunName) -> tuple[RunInfo, list[Mapping[str, Any]], _Standing]:
+    from perdure.cli.holding import owner_of
     from perdure.client.client import Client
+    from perdure.client.run import info_of
     from perdure.client.urls import store_of
 
     async with Client(store_of(store, read_only=True)) as client:
         run = client.get(*name)
-        return await run.describe(), [record async for record in run.history()]
+        row = await run._row()
+        records = [record async for record in run.history()]
+        workers = await client._store.workers()
+        alive = sum(seen.alive for seen in workers)
+        return info_of(row), records, _Standing(row, owner_of(row, workers), alive)
+
+
+def _print_holder(standing: _Standing, book: NodeBook) -> None:
+    from perdure.cli.holding import due_since, holder, untaken
+
+    now = datetime.now(UTC)
+    since = due_since(standing.row, now)
+    if since is None:
+        said = holder(standing.row, book, standing.owner).removeprefix("held by ")
+        click.echo(f"worker    {said.removeprefix('worker ')}")
+        return
+    text, advice = untaken(standing.row, since, now, standing.alive)
+    click.echo(f"worker    none: {text}\n          -> {advice}")
 
 
 def _node_json(view: NodeView) -> dict[str, Any]:
@@ -74,7 +115,7 @@ def _node_json(view: NodeView) -> dict[str, Any]:
 
 
 def _print_run(info: RunInfo) -> None:
-    from perdure.cli.nodes import reason
+    from perdure.cli.nodes import run_reason
 
     end = info.finished or datetime.now(UTC)
     length = took((end - info.created).total_seconds())
@@ -89,7 +130,9 @@ def _print_run(info: RunInfo) -> None:
     if info.stalled is not None:
         lines.append(("stalled", info.stalled))
     if info.failure is not None:
-        lines.append(("failure", reason(info.failure.kind, str(info.failure))))
+        failure = info.failure
+        why = run_reason(failure.kind, str(failure), failure.details)
+        lines.append(("failure", why))
     if info.metadata:
         lines.append(("metadata", ", ".join(f"{k}={v}" for k, v in info.metadata.items())))
     for title, text in lines:

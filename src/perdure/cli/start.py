@@ -7,19 +7,21 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from perdure.cli.exits import NOT_FOUND, Trouble
+from perdure.cli.exits import NOT_FOUND, Trouble, usage
 from perdure.cli.inputs import read_config, read_value
-from perdure.cli.options import json_option, shared, store_option
+from perdure.cli.options import FileOrWorkflowType, json_option, shared, store_option
 from perdure.cli.output import print_json
 
 if TYPE_CHECKING:
     from perdure.graph.definition import Graph
 
 
-@click.command()
-@click.argument("workflow", metavar="FILE|NAME")
+@click.command(short_help="Start a run without working on it.")
+@click.argument("workflow", metavar="FILE|NAME", type=FileOrWorkflowType())
 @click.option("--input", "-i", "input_", metavar="JSON", help="JSON text, @file or - (stdin).")
 @click.option("--id", "run_id", help="The run's id; if there is one it is left as it is.")
+@click.option("--version", "version", metavar="LABEL|HASH",
+              help="Of a NAME: this version, not the current one.")  # fmt: skip
 @click.option("--start-node", metavar="NODE", help="Begin at this node.")
 @click.option("--config", metavar="JSON", help="What templates read as config.")
 @store_option
@@ -28,6 +30,7 @@ def start(
     workflow: str,
     input_: str | None,
     run_id: str | None,
+    version: str | None,
     start_node: str | None,
     config: str | None,
     store: str,
@@ -42,8 +45,11 @@ def start(
 
     shared(store)
     definition = _definition(workflow)
+    if version is not None and not isinstance(definition, str):
+        raise usage("--version goes with the NAME of a workflow: a FILE is a version itself")
     options = {"id": run_id, "start_node": start_node, "config": read_config(config)}
-    told = asyncio.run(_start(store, definition, read_value(input_, "--input"), options))
+    value = read_value(input_, "--input")
+    told = asyncio.run(_start(store, definition, version, value, options))
     if as_json:
         print_json(told)
         return
@@ -68,21 +74,32 @@ def _definition(workflow: str) -> Graph | str:
 
 
 async def _start(
-    store: str, definition: Graph | str, input: Any, options: dict[str, Any]
+    store: str,
+    definition: Graph | str,
+    version: str | None,
+    input: Any,
+    options: dict[str, Any],
 ) -> dict[str, Any]:
-    from perdure.client.client import Client
+    from perdure.client.client import Client, rebuild
+    from perdure.client.definitions import version_of
     from perdure.model.errors import AlreadyStarted, NotFound
 
     async with Client(store) as client:
         created = True
+        chosen: Any = definition
         try:
-            run = await client.start(definition, input, **options)
+            if version is not None:
+                chosen = rebuild(await version_of(client._store, str(definition), version))
+            run = await client.start(chosen, input, **options)
         except AlreadyStarted as error:
             run, created = error.run, False
-        except NotFound:
+        except NotFound as error:
+            if version is not None:
+                hint = "perdure definitions shows what is there"
+                raise Trouble(f"{error}; {hint}", NOT_FOUND, "not-found") from None
             raise Trouble(
                 f"there is no file {definition}, and no workflow {definition} in the store: give "
-                "the document's FILE, or the NAME of a workflow that has been started before",
+                "the document's FILE, or the NAME of one that was published or started before",
                 NOT_FOUND,
                 "not-found",
             ) from None

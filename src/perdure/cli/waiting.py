@@ -5,19 +5,25 @@ Every cause says since when, until when if that is known, and what to do about i
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
-from typing import Literal
+from typing import Final, Literal
 
 import msgspec
 
+from perdure.cli.holding import due_since, untaken
 from perdure.cli.nodes import NodeBook, NodeView, reason
 from perdure.cli.output import moment_near, took
 from perdure.client.run import time_of
-from perdure.stores.port import NEVER, RunRow
+from perdure.stores.port import NEVER, Mail, RunRow
 
 Kind = Literal["stalled", "paused", "start", "signal", "time", "attempt", "retry", "worker", "mail"]
 Tell = Callable[..., str]
+
+#: Messages that are named; of more it is only said how many there are.
+NAMED: Final = 3
+#: Ids of the messages by which an import pauses a run begin so.
+IMPORTED: Final = "import-"
 
 
 class Cause(msgspec.Struct, frozen=True):
@@ -31,63 +37,102 @@ class Cause(msgspec.Struct, frozen=True):
     advice: str = ""
 
 
-def causes(row: RunRow, book: NodeBook, unread: int, now: datetime, tell: Tell) -> list[Cause]:
-    """Why a run that has not ended does not go on, what stops all of it first. `unread`: how many
-    messages it has not read; `tell`: makes a command of its words."""
+class Standing(msgspec.Struct, frozen=True):
+    """All that is known of a run. `mail`: what it has not read; `attempts`: of nodes whose
+    document says it, how many there are at most; `alive`: workers that are."""
+
+    row: RunRow
+    book: NodeBook
+    mail: Sequence[Mail] = ()
+    attempts: Mapping[str, int] = {}
+    alive: int = 0
+
+
+def causes(standing: Standing, now: datetime, tell: Tell) -> list[Cause]:
+    """Why a run that has not ended does not go on, what stops all of it first. `tell`: makes a
+    command of its words."""
+    row, book = standing.row, standing.book
     name = f"{row.definition}/{row.id}"
     found: list[Cause] = []
     if row.stalled is not None:
-        found.append(
-            Cause("stalled", f"it cannot go on: {row.stalled}",
-                  advice=f"mend that, then: {tell('unpause', name)}")
-        )  # fmt: skip
-    if book.paused is not None:
-        text = f"it is paused, for {_for(book.paused, now)}"
-        found.append(Cause("paused", text, since=book.paused, advice=tell("unpause", name)))
+        text = f"it cannot go on: {row.stalled}"
+        found.append(Cause("stalled", text, advice=f"mend that, then: {tell('unpause', name)}"))
+    found += _pauses(standing, now, tell("unpause", name))
     if row.not_before and time_of(row.not_before) > now and not _begun(book):
         until = time_of(row.not_before)
         found.append(Cause("start", f"it begins at {moment_near(until)}", until=until))
-    found += [_node(row, book, view, now, tell) for view in book.having("waiting", "pending")]
-    if unread:
-        what = "1 message" if unread == 1 else f"{unread} messages"
-        found.append(Cause("mail", f"{what} sent to it {'is' if unread == 1 else 'are'} not read"))
-    if row.owner is None and row.stalled is None and row.ready_at <= _microseconds(now):
-        since = time_of(row.ready_at)
-        text = f"it is due, for {_for(since, now)}, and no worker has taken it"
-        advice = f"start one that has {row.definition}: perdure worker FILE APP"
+    found += [_node(standing, view, now, tell) for view in book.having("waiting", "pending")]
+    if standing.mail:
+        found.append(Cause("mail", _unread(standing.mail)))
+    since = due_since(row, now)
+    if since is not None:
+        text, advice = untaken(row, since, now, standing.alive)
         found.append(Cause("worker", text, since=since, advice=advice))
     return found
+
+
+def _pauses(standing: Standing, now: datetime, unpause: str) -> list[Cause]:
+    told = [mail for mail in standing.mail if mail.kind in {"pause", "unpause"}]
+    asked = told[-1] if told else None
+    since = standing.book.paused
+    if asked is not None and asked.kind == "pause" and asked.id.startswith(IMPORTED):
+        advice = f"when no other store works on it: {unpause}"
+        return [Cause("paused", "it is paused, since it was imported", advice=advice)]
+    if since is None:
+        if asked is not None and asked.kind == "pause":
+            return [Cause("paused", "it is to pause, and has not read that yet", advice=unpause)]
+        return []
+    text = f"it is paused, for {_for(since, now)}"
+    if asked is not None and asked.kind == "unpause":
+        return [Cause("paused", f"{text}; it is to go on, and has not read that yet", since=since)]
+    return [Cause("paused", text, since=since, advice=unpause)]
+
+
+def _unread(mail: Sequence[Mail]) -> str:
+    what = "1 message" if len(mail) == 1 else f"{len(mail)} messages"
+    named = ", ".join(f"{one.kind} {one.name}".rstrip() for one in mail[:NAMED])
+    more = ", …" if len(mail) > NAMED else ""
+    return f"{what} sent to it {'is' if len(mail) == 1 else 'are'} not read ({named}{more})"
 
 
 def _begun(book: NodeBook) -> bool:
     return any(view.attempt and view.status != "pending" for view in book.nodes.values())
 
 
-def _node(row: RunRow, book: NodeBook, view: NodeView, now: datetime, tell: Tell) -> Cause:
-    since = view.since
+def _node(standing: Standing, view: NodeView, now: datetime, tell: Tell) -> Cause:
     if view.status == "waiting":
-        end = "" if view.wake_at is None else _at(view.wake_at, now)
-        if not view.signal:
-            return Cause("time", f"waits until {end}", view.node, since, view.wake_at)
-        length = "" if since is None else f", for {_for(since, now)}"
-        text = f"waits for signal {view.signal}{length}{end and f'; gives up at {end}'}"
-        advice = tell("signal", f"{row.definition}/{row.id}", view.signal)
-        return Cause("signal", text, view.node, since, view.wake_at, advice)
+        return _wait(standing.row, view, now, tell)
+    since, row = view.since, standing.row
+    most = standing.attempts.get(view.node)
+    attempt = f"attempt {max(view.attempt, 1)}{f' of {most}' if most else ''}"
     if since is not None and since > now:
-        why = ""
-        if view.failure is not None:
-            said = reason(str(view.failure["kind"]), str(view.failure["message"]))
-            why = f", since attempt {view.attempt - 1} failed: {said}"
-        text = f"attempt {view.attempt} is due in {took((since - now).total_seconds())}{why}"
+        why = _last_error(view, ", since attempt {} failed: {}")
+        text = f"{attempt} is due in {took((since - now).total_seconds())}{why}"
         return Cause("retry", text, view.node, None, since)
-    lost = f"; {view.lost} time(s) its process died at it" if view.lost else ""
+    rest = f"; {view.lost} time(s) its process died at it" if view.lost else ""
+    rest += _last_error(view, "; attempt {} failed: {}")
     if row.owner is None:
-        text = f"attempt {max(view.attempt, 1)} waits for a worker{lost}"
-        return Cause("attempt", text, view.node, since)
+        return Cause("attempt", f"{attempt} waits for a worker{rest}", view.node, since)
     length = "" if since is None else f" for {_for(since, now)}"
-    held = book.paused is not None
-    text = f"attempt {view.attempt} is {'held or ' if held else ''}under way{length}{lost}"
-    return Cause("attempt", text, view.node, since)
+    held = "held or " if standing.book.paused is not None else ""
+    return Cause("attempt", f"{attempt} is {held}under way{length}{rest}", view.node, since)
+
+
+def _wait(row: RunRow, view: NodeView, now: datetime, tell: Tell) -> Cause:
+    since, end = view.since, "" if view.wake_at is None else _at(view.wake_at, now)
+    if not view.signal:
+        return Cause("time", f"waits until {end}", view.node, since, view.wake_at)
+    length = "" if since is None else f", for {_for(since, now)}"
+    text = f"waits for signal {view.signal}{length}{end and f'; gives up at {end}'}"
+    advice = tell("signal", f"{row.definition}/{row.id}", view.signal)
+    return Cause("signal", text, view.node, since, view.wake_at, advice)
+
+
+def _last_error(view: NodeView, form: str) -> str:
+    if view.failure is None:
+        return ""
+    said = reason(str(view.failure["kind"]), str(view.failure["message"]))
+    return form.format(view.attempt - 1, said)
 
 
 def _at(time: datetime, now: datetime) -> str:
@@ -101,14 +146,10 @@ def _for(since: datetime, now: datetime) -> str:
 
 def next_due(row: RunRow, book: NodeBook) -> datetime | None:
     """When the run goes on by itself at the latest; None: only when somebody acts, or at work."""
+    if row.owner is None:
+        return time_of(row.ready_at) if row.ready_at < NEVER else None
     times = [view.wake_at for view in book.having("waiting") if view.wake_at is not None]
     times += [view.since for view in book.having("pending") if view.since is not None]
     if book.deadline is not None:
         times.append(book.deadline)
-    if row.owner is None and row.ready_at < NEVER:
-        times.append(time_of(row.ready_at))
     return min(times, default=None)
-
-
-def _microseconds(time: datetime) -> int:
-    return int(time.timestamp() * 1_000_000)

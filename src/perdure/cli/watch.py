@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 LOOK: Final = 0.5
 
 
-@click.command()
+@click.command(short_help="Follow a run until its end.")
 @click.argument("name", type=RunNameType(), metavar="WORKFLOW/ID")
 @click.option("--timeout", type=DurationType(), help="Watch no longer than this.")
 @store_option
@@ -108,8 +108,8 @@ async def _follow(run: Run[Any], progress: Progress) -> None:
         await asyncio.sleep(LOOK)
         row = await run._row()
         if row.owner is not None or (row.epoch, row.mail, row.owner) != before:
-            progress.follow([record async for record in run.history()])
-    progress.follow([record async for record in run.history()])
+            progress.follow([record async for record in run.history(after=progress.seen)])
+    progress.follow([record async for record in run.history(after=progress.seen)])
 
 
 async def _graph(client: Client, run: Run[Any]) -> Graph | None:

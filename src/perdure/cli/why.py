@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
@@ -19,76 +19,113 @@ from perdure.cli.options import (
 from perdure.cli.output import instant, moment_near, print_json, run_json, took
 
 if TYPE_CHECKING:
-    from perdure.cli.nodes import NodeBook
-    from perdure.cli.waiting import Cause
+    from perdure.cli.waiting import Cause, Standing
+    from perdure.client.client import Client
     from perdure.client.run import RunInfo
     from perdure.stores.port import RunRow, WorkerSeen
 
 
-@click.command()
+@click.command(short_help="Say what a run waits for, and what to do.")
 @click.argument("name", type=RunNameType(), metavar="WORKFLOW/ID")
 @store_option
 @json_option
 def why(name: RunName, store: str, as_json: bool) -> None:
-    """Say what the run WORKFLOW/ID waits for, since when, who holds it, and what to do."""
+    """Say what the run WORKFLOW/ID waits for, since when, who holds it, and what to do.
+
+    Of a run that has ended: how, and why it failed.
+    """
     import asyncio
 
     from perdure.cli.waiting import causes
     from perdure.client.run import info_of
     from perdure.model.status import TERMINAL
 
-    row, book, unread, owner = asyncio.run(_load(existing(store), name))
-    now = datetime.now(UTC)
+    standing, owner, current = asyncio.run(_load(existing(store), name))
+    row, now = standing.row, datetime.now(UTC)
     found: Sequence[Cause] = ()
     if row.status not in TERMINAL:
-        found = causes(row, book, unread, now, lambda *words: command_of(*words, store=store))
+        found = causes(standing, now, lambda *words: command_of(*words, store=store))
     if as_json:
-        print_json(_json(row, info_of(row), book, unread, found, owner))
-        return
-    if row.status in TERMINAL:
-        _print_ended(str(name), info_of(row), book, store)
-        return
-    _print_running(row, info_of(row), book, found, owner)
+        print_json(_json(standing, info_of(row), found, owner, current))
+    elif row.status in TERMINAL:
+        _print_ended(standing, info_of(row), store)
+    else:
+        _print_running(standing, info_of(row), found, owner, current)
 
 
-async def _load(store: str, name: RunName) -> tuple[RunRow, NodeBook, int, WorkerSeen | None]:
+async def _load(store: str, name: RunName) -> tuple[Standing, WorkerSeen | None, str | None]:
+    """How it stands, who holds it, and the current version of its definition."""
+    from perdure.cli.holding import owner_of
     from perdure.cli.nodes import NodeBook
+    from perdure.cli.waiting import Standing
     from perdure.client.client import Client
+    from perdure.client.urls import store_of
+    from perdure.model.errors import NotFound
 
     book = NodeBook()
-    async with Client(store) as client:
+    async with Client(store_of(store, read_only=True)) as client:
         run = client.get(*name)
         row = await run._row()
         async for record in run.history():
             book.take(record)
-        unread = len((await client._store.load(row.key)).mail)
-        workers = {seen.info.id: seen for seen in await client._store.workers()}
-        return row, book, unread, workers.get(row.owner or "")
+        loaded = await client._store.load(row.key)
+        workers = await client._store.workers()
+        try:
+            current = (await client._store.latest_definition(name.workflow)).version
+        except NotFound:
+            current = None
+        attempts = await _attempts(client, row)
+        alive = sum(seen.alive for seen in workers)
+        standing = Standing(loaded.run, book, loaded.mail, attempts, alive)
+        return standing, owner_of(loaded.run, workers), current
 
 
-def _print_ended(name: str, info: RunInfo, book: NodeBook, store: str) -> None:
+async def _attempts(client: Client, row: RunRow) -> Mapping[str, int]:
+    """Of nodes whose document says it, how many attempts there are at most."""
+    from perdure.client.client import rebuild
+    from perdure.graph.definition import Graph
+    from perdure.model.errors import PerdureError
+
+    try:
+        graph = rebuild(await client._store.definition(row.hash))
+    except PerdureError:
+        return {}
+    if not isinstance(graph, Graph):
+        return {}
+    nodes = graph.plan.nodes.values()
+    return {node.id: node.retry.attempts for node in nodes if node.retry is not None}
+
+
+def _print_ended(standing: Standing, info: RunInfo, store: str) -> None:
     from perdure.cli.failed import failed_run
 
+    name = f"{info.workflow}/{info.id}"
     ended = "" if info.finished is None else f" at {moment_near(info.finished)}"
     if info.failure is None:
         click.echo(f"{name} has {info.status}{ended}: it waits for nothing")
         return
-    click.echo(failed_run(name, info.status, info.failure, book).removeprefix("perdure: "))
-    click.echo(f"It ended{ended}. What failed is done again by: {_again(name, store)}")
-
-
-def _again(name: str, store: str) -> str:
-    return command_of("retry", name, store=store)
+    said = failed_run(name, info.status, info.failure, standing.book, before=True)
+    click.echo(said.removeprefix("perdure: "))
+    if given_up := [view.node for view in standing.book.having("canceled")]:
+        click.echo(f"  given up with it: {', '.join(given_up)}")
+    again = command_of("retry", name, store=store)
+    click.echo(f"It ended{ended}, version {info.version}. What failed is done again by: {again}")
 
 
 def _print_running(
-    row: RunRow, info: RunInfo, book: NodeBook, found: Sequence[Cause], owner: WorkerSeen | None
+    standing: Standing,
+    info: RunInfo,
+    found: Sequence[Cause],
+    owner: WorkerSeen | None,
+    current: str | None,
 ) -> None:
+    from perdure.cli.holding import holder
     from perdure.cli.waiting import next_due
 
-    now = datetime.now(UTC)
+    now, row = datetime.now(UTC), standing.row
     length = took((now - info.created).total_seconds())
-    click.echo(f"{info.workflow}/{info.id} has run for {length}")
+    newer = f", {current} is current" if current not in (None, info.version) else ""
+    click.echo(f"{info.workflow}/{info.id} has run for {length} (version {info.version}{newer})")
     width = max((len(cause.node) for cause in found), default=0)
     for cause in found:
         indent = cause.node.ljust(width) + "  " if cause.node else ""
@@ -97,62 +134,57 @@ def _print_running(
             click.echo(f"{' ' * len(indent)}  -> {cause.advice}")
     if not found:
         click.echo("it is between two nodes: ask again")
-    click.echo(_holder(row, book, owner))
-    due = next_due(row, book)
+    click.echo(holder(row, standing.book, owner))
+    due = next_due(row, standing.book)
     if due is not None and due > now:
         click.echo(f"next due at {moment_near(due)}")
+    if standing.book.deadline is not None:
+        left = (standing.book.deadline - now).total_seconds()
+        over = f"in {took(left)}" if left > 0 else "which is over"
+        click.echo(f"fails unless it ends by {moment_near(standing.book.deadline)} ({over})")
     if row.crashes:
         click.echo(f"its worker died {row.crashes} time(s) in a row without a step being recorded")
 
 
-def _holder(row: RunRow, book: NodeBook, owner: WorkerSeen | None) -> str:
-    if row.owner is not None:
-        if owner is None:
-            return "held by a worker that is gone: the next one takes it over"
-        who = f"{owner.info.name} (process {owner.info.pid} on {owner.info.host})"
-        gone = "" if owner.alive else ", which is gone: the next one takes it over"
-        return f"held by worker {who}{gone}"
-    if row.stalled is not None or book.having("pending"):
-        return "held by no worker"
-    return "held by no worker: it only waits"
-
-
 def _json(
-    row: RunRow,
+    standing: Standing,
     info: RunInfo,
-    book: NodeBook,
-    unread: int,
     found: Sequence[Cause],
     owner: WorkerSeen | None,
+    current: str | None,
 ) -> dict[str, Any]:
+    from perdure.cli.holding import owner_json
     from perdure.cli.waiting import next_due
 
+    row, book = standing.row, standing.book
     due = None if info.finished is not None else next_due(row, book)
     return {
         **run_json(info),
-        "held_by": _owner_json(row, owner),
+        "current_version": current,
+        "held_by": owner_json(row, owner),
         "paused": None if book.paused is None else instant(book.paused),
         "next_due": None if due is None else instant(due),
+        "deadline": None if book.deadline is None else instant(book.deadline),
         "crashes": row.crashes,
-        "unread": unread,
-        "waits_for": [
+        "unread": len(standing.mail),
+        "waits_for": [_cause_json(cause) for cause in found],
+        "failed": [
             {
-                "kind": cause.kind,
-                "node": cause.node or None,
-                "text": cause.text,
-                "since": None if cause.since is None else instant(cause.since),
-                "until": None if cause.until is None else instant(cause.until),
-                "advice": cause.advice or None,
+                "node": view.node,
+                "errors": [{"attempt": n, **failure} for n, failure in view.errors],
+                "failure": view.failure,
             }
-            for cause in found
+            for view in book.having("failed")
         ],
     }
 
 
-def _owner_json(row: RunRow, owner: WorkerSeen | None) -> dict[str, Any] | None:
-    if row.owner is None:
-        return None
-    known = {} if owner is None else {
-        "name": owner.info.name, "host": owner.info.host, "pid": owner.info.pid,
-    }  # fmt: skip
-    return {"worker": row.owner, **known, "alive": owner is not None and owner.alive}
+def _cause_json(cause: Cause) -> dict[str, Any]:
+    return {
+        "kind": cause.kind,
+        "node": cause.node or None,
+        "text": cause.text,
+        "since": None if cause.since is None else instant(cause.since),
+        "until": None if cause.until is None else instant(cause.until),
+        "advice": cause.advice or None,
+    }

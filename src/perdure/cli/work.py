@@ -113,7 +113,7 @@ async def work(job: Job, progress: Progress) -> Ending:
     )
     engine.observe(progress)
     stop = Stop(screen, job.grace)
-    with stop as stopped, log_to(screen, secrets.redact):
+    with stop as stopped, log_to(screen, secrets.redact, progress.raised):
         async with engine:
             run = await _start(engine, job, progress)
             why = await _wait(engine, run, progress, stopped, job.seconds)
@@ -165,8 +165,21 @@ async def _start(engine: Engine, job: Job, progress: Progress) -> Run[Any]:
         if job.parting:
             progress.screen.note(job.parting)
         return run
-    await _joined(run, await run._row(), job, progress)
+    row = await run._row()
+    # Read before anything is said of it: what is recorded from then on is told.
+    history = [record async for record in run.history()]
+    await _joined(run, row, job, progress)
+    if _is_others(engine, row):
+        progress.joined(history)
     return run
+
+
+def _is_others(engine: Engine, row: RunRow) -> bool:
+    """Whether a run goes on without this process: another one holds it, or it only waits."""
+    if row.key in engine._shell.live or row.status in TERMINAL:
+        return False
+    held = row.owner not in (None, engine._shell.worker)
+    return held or row.ready_at > engine._clock.now()
 
 
 async def _joined(run: Run[Any], row: RunRow, job: Job, progress: Progress) -> None:
@@ -232,9 +245,6 @@ async def _watch(engine: Engine, run: Run[Any], progress: Progress) -> None:
     """
     row = await run._row()
     key, epoch = row.key, row.epoch
-    others = row.owner not in (None, engine._shell.worker) or row.ready_at > engine._clock.now()
-    if key not in engine._shell.live and row.status not in TERMINAL and others:
-        progress.joined([record async for record in run.history()])
     while True:
         gone = key not in engine._shell.live
         row = await run._row()
@@ -249,7 +259,7 @@ async def _watch(engine: Engine, run: Run[Any], progress: Progress) -> None:
         if row.status not in TERMINAL and gone and (row.owner or row.epoch != epoch):
             if progress.here and row.owner not in (None, engine._shell.worker):
                 progress.left()
-            progress.follow([record async for record in run.history()])
+            progress.follow([record async for record in run.history(after=progress.seen)])
         epoch = row.epoch
         await asyncio.sleep(LOOK)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from typing import Any
 
@@ -10,10 +11,11 @@ import click
 from perdure.cli.app import check_steps, find_apps, load_apps
 from perdure.cli.exits import OK, usage
 from perdure.cli.leave import leave
-from perdure.cli.options import DurationType, shared, store_option
+from perdure.cli.options import DurationType, json_option, shared, store_option
+from perdure.cli.output import line_to
 
 
-@click.command()
+@click.command(short_help="Work on runs until told to stop.")
 @click.argument("things", metavar="APP|FILE...", nargs=-1)
 @click.option("--name", default="", help="How others see this worker. Default: host and process.")
 @click.option("--grace", type=DurationType(), default="30s", show_default=True,
@@ -22,6 +24,7 @@ from perdure.cli.options import DurationType, shared, store_option
               help="HTTP nodes may call these hosts only; may be given again.")  # fmt: skip
 @click.option("--quiet", "-q", is_flag=True, help="Tell only what goes wrong.")
 @store_option
+@json_option
 def worker(
     things: tuple[str, ...],
     name: str,
@@ -29,11 +32,13 @@ def worker(
     hosts: tuple[str, ...],
     quiet: bool,
     store: str,
+    as_json: bool,
 ) -> None:
     """Work on the runs of documents (FILE.json) with the steps of APPs, until SIGTERM or Ctrl-C.
 
     APP is file.py, module or module:attr. It takes every run that is due, waits for the others,
-    and takes over from workers that die.
+    and takes over from workers that die. With --json a line on stdout for each thing that
+    happens.
     """
     import asyncio
 
@@ -41,7 +46,9 @@ def worker(
     from perdure.cli.serving import Duty, serve
 
     definitions, names = _served(things)
-    duty = Duty(definitions, names, shared(store), name, grace, hosts, quiet)
+    # The stdout of before: what steps print goes elsewhere.
+    events = line_to(sys.stdout) if as_json else None
+    duty = Duty(definitions, names, shared(store), name, grace, hosts, quiet, events)
     with Lines() as screen:
         asyncio.run(serve(duty, screen))
     leave(OK)
@@ -55,7 +62,7 @@ def _served(things: Sequence[str]) -> tuple[list[Any], list[str]]:
     graphs = {file: Graph.read(file) for file in files}
     found = load_apps(apps)
     for file, graph in graphs.items():
-        check_steps(graph, found, apps, file)
+        check_steps(graph, found, apps, file, how=f"perdure worker {' '.join(things)} ")
     served = [*graphs.values(), *found.definitions.values()]
     if not served:
         raise usage("there is nothing to serve: name documents, such as perdure worker order.json")

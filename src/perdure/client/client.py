@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import AsyncIterator, Awaitable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Final, Self, TypeVar, Unpack, cast, overload
 
 from msgspec import Raw
 
+from perdure.client.definitions import DefinitionInfo, check_label, infos
 from perdure.client.options import RunOptions, StartOptions
 from perdure.client.run import KEEP, Run, RunInfo, info_of
 from perdure.client.unowned import start_unowned
@@ -38,6 +40,8 @@ from perdure.stores.port import Message, Posted, RunQuery, Started, Store, Store
 I = TypeVar("I")  # noqa: E741
 O = TypeVar("O")  # noqa: E741
 
+
+_log = logging.getLogger("perdure.client")
 
 #: Tries at telling a run something, and seconds before the second one; doubled each time.
 POST_TRIES: Final = 4
@@ -104,11 +108,13 @@ class Client:
 
         See StartOptions for what can be said. A run that exists already raises AlreadyStarted
         (its `run` is the handle), or with if_exists="join" its handle is returned and the input
-        ignored. Raises InvalidRequest and the like with nothing written, StoreError when it is
-        not known whether the start was recorded.
+        ignored; a warning is logged when it is not the one the run was started with. Raises
+        InvalidRequest and the like with nothing written, StoreError when it is not known whether
+        the start was recorded.
         """
         if options.get("using") is not None:
-            raise Unsupported("starting in the caller's transaction is not there yet")
+            message = "starting in the caller's transaction is not there yet: leave out using="
+            raise Unsupported(message)
         if not self._open:
             await self._opened()
         resolved = definition
@@ -126,9 +132,20 @@ class Client:
         )
         started = await self._begin(request)
         run: Run[Any] = Run(self, resolved.name, request.id)
-        if started.outcome == "exists" and options.get("if_exists", "raise") == "raise":
-            raise AlreadyStarted(f"{run} is there already: use if_exists='join' to join it", run)
+        if started.outcome == "exists":
+            if options.get("if_exists", "raise") == "raise":
+                message = f"{run} is there already: use if_exists='join' to join it"
+                raise AlreadyStarted(message, run)
+            if request.input is not None:
+                await self._compare(run, self._codec.decode(bytes(request.input)))
         return run
+
+    async def _compare(self, run: Run[Any], input: Any) -> None:
+        """Warn when the run that is joined was started with another input."""
+        async for record in run.history():
+            if record.get("input") != input:
+                _log.warning("%s was started with another input and keeps that one", run)
+            return
 
     @overload
     async def run(self, definition: Definition[None, O], /, **options: Unpack[RunOptions]) -> O: ...
@@ -196,6 +213,29 @@ class Client:
             query = RunQuery(
                 query.definition, query.status, query.created_after, page[-1].key, query.limit
             )
+
+    # ------------------------------------------------------------------ versions
+
+    async def publish(
+        self, definition: Definition[Any, Any], /, *, relabel: bool = False
+    ) -> DefinitionInfo:
+        """Make this the version that new runs by name, and retries, get; nothing is started, and
+        runs keep the version they have. One that was published before can be published again: a
+        rollback. Raises InvalidRequest, with nothing written, when its label is known with other
+        content; `relabel` accepts that, the label then means this one.
+        """
+        await self._opened()
+        if not relabel:
+            check_label(definition, await self.definitions(definition.name))
+        await self._store.publish(to_publish(definition, self._clock.now()))
+        known = await self.definitions(definition.name)
+        return next(one for one in known if one.hash == definition.hash)
+
+    async def definitions(self, name: str | None = None, /) -> list[DefinitionInfo]:
+        """The versions the store knows, of one definition or of all: by name, the current one
+        first, then those published before it."""
+        await self._opened()
+        return infos(await self._store.definitions(name))
 
     # ------------------------------------------------------------------ for subclasses
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 import signal
 import socket
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import Any, Self, TypeAlias, TypeVar
 
+from perdure.client.calls import unfit
 from perdure.client.client import Client, rebuild
 from perdure.engine.handlers.http import HttpHandler, HttpOptions
 from perdure.engine.handlers.port import Handler
@@ -24,8 +26,10 @@ from perdure.expr import reveal
 from perdure.flow.registry import Listed, Registry
 from perdure.model.definition import Definition
 from perdure.model.durations import SECOND, Duration, microseconds
-from perdure.model.errors import DefinitionError
+from perdure.model.errors import DefinitionError, NotFound
 from perdure.stores.port import Message, Posted, Started, Store, WorkerInfo
+
+_log = logging.getLogger("perdure.engine")
 
 Ev = TypeVar("Ev")
 Listen: TypeAlias = Callable[[Ev], Awaitable[None] | None]
@@ -40,8 +44,10 @@ class Engine(Client):
     long running attempts may take to end when the engine closes.
 
     On entering, runs that an earlier process left go on. Raises DefinitionError for what is
-    wrong with the definitions, StoreError where the store cannot be opened. Installs no signal
-    handlers except in `serve`.
+    wrong with the definitions, also for steps that a graph calls and that were not given. A graph
+    whose calls do not fit its steps is warned of, and each start of it raises DefinitionError,
+    while runs of it that are there go on. StoreError where the store cannot be opened. Installs
+    no signal handlers except in `serve`.
     """
 
     def __init__(
@@ -68,6 +74,10 @@ class Engine(Client):
         }
         _check_steps(registry)
         self._registry = registry
+        #: By hash, why no new run of a graph is started here.
+        self._unfit = {
+            d.hash: why for d in registry.definitions.values() if (why := unfit(d, registry))
+        }
         self._grace = microseconds(grace, "grace") / SECOND
         self._name = name
         self._shell = Shell(
@@ -88,6 +98,8 @@ class Engine(Client):
 
     async def __aenter__(self) -> Self:
         await super().__aenter__()
+        for why in self._unfit.values():
+            _log.warning("%s\nNo new run of it is started here; runs that are there go on", why)
         try:
             await self._shell.open()
         except BaseException:
@@ -142,12 +154,25 @@ class Engine(Client):
         self._shell.observers.append(observer)
 
     async def _begin(self, request: StartRequest) -> Started:
-        if not self._shell.claims.serves(request.definition):
-            _check_graph_steps(request.definition, self._registry)
+        definition = request.definition
+        served = self._shell.claims.serves(definition)
+        why = self._unfit.get(definition.hash) if served else unfit(definition, self._registry)
+        # A run that is there already is joined all the same: it keeps what it has.
+        if why and not await self._is_there(definition.name, request.id):
+            raise DefinitionError(why)
+        if not served:
+            _check_graph_steps(definition, self._registry)
             # Served only once the store has it: what is served is not published again.
-            await self._shell.publish(request.definition)
-            self._shell.claims.add(request.definition)
+            await self._shell.publish(definition)
+            self._shell.claims.add(definition)
         return await self._shell.start(request)
+
+    async def _is_there(self, workflow: str, id: str) -> bool:
+        try:
+            await self._store.describe(workflow, id)
+        except NotFound:
+            return False
+        return True
 
     async def _post_once(self, message: Message) -> Posted:
         return (await self._shell.post([message]))[0]

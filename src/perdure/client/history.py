@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
@@ -11,7 +11,7 @@ from msgspec import Raw
 
 from perdure.codec.journal import decode_row
 from perdure.kernel.actions import Action, Transition
-from perdure.stores.port import LoadedRun
+from perdure.stores.port import StoredRow
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -19,9 +19,9 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 APART: Final = ("input", "config", "output")
 
 
-def told(loaded: LoadedRun) -> Iterator[dict[str, Any]]:
-    """One record per action of the journal, oldest first; see `told_of`."""
-    for row in loaded.journal:
+def told(journal: Iterable[StoredRow]) -> Iterator[dict[str, Any]]:
+    """One record per action of these rows, oldest first; see `told_of`."""
+    for row in journal:
         for transition in decode_row(row.body):
             yield from told_of(transition, row.seq, row.writer)
 

@@ -103,13 +103,14 @@ class Run(Generic[T_co]):
         """What the store says of the run."""
         return info_of(await self._row())
 
-    async def history(self) -> AsyncIterator[Mapping[str, Any]]:
+    async def history(self, *, after: int = 0) -> AsyncIterator[Mapping[str, Any]]:
         """What was recorded, oldest first: one mapping per action, with its time and the place
-        of its journal row (`seq`); attempts are counted from 1."""
+        of its journal row (`seq`); attempts are counted from 1. `after`: only what stands in
+        rows after this one, read without those before it."""
         await self._client._opened()
         row = await self._row()
-        loaded = await self._client._store.load(row.key)
-        for record in told(loaded):
+        after = max(after, row.base_seq - 1)
+        for record in told(await self._client._store.rows(row.key, after)):
             for name in APART:
                 number = record.pop(f"{name}_ref", None)
                 if number is not None:
@@ -186,7 +187,7 @@ class Run(Generic[T_co]):
 
     def _must_run(self, posted: Posted) -> None:
         if posted.outcome == "finished":
-            raise RunFinished(f"{self} has ended")
+            raise RunFinished(f"{self} has ended: only a retry lets it go on")
 
     async def _row(self) -> RunRow:
         check_run_id(self._id)

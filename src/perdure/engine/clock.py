@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from typing import Protocol
+from typing import Final, Protocol
 
 
 class Clock(Protocol):
@@ -18,11 +18,17 @@ class Clock(Protocol):
     def correct(self, by: int) -> None:
         """The store's clock was seen to be so much ahead (negative: behind)."""
 
+    @property
+    def longest_sleep(self) -> float:
+        """After so many seconds at most a timer looks at the clock again: it may have been set."""
+
 
 class SystemClock:
     """The machine's clock, corrected by what the store's clock was seen to differ."""
 
     __slots__ = ("offset",)
+
+    longest_sleep: Final = 60.0
 
     def __init__(self, offset: int = 0) -> None:
         self.offset = offset

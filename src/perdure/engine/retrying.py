@@ -57,7 +57,10 @@ class Writer(msgspec.Struct):
 
 async def retry(store: Store, deps: Deps, request: RetryRequest, writer: Writer) -> None:
     """Let an ended run go on. Raises NotFound, RunActive while it has not ended, InvalidRequest
-    for a node that is not there, StoreError when another retry is under way."""
+    for a node that is not there or an input that the definition refuses, StoreError when another
+    retry is under way."""
+    if request.input is not None:
+        request.definition.check_input(request.input)
     claim = await store.claim_finished(writer.worker, request.definition.name, request.id)
     writer.in_hand.add(claim.key)
     written = False

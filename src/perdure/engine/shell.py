@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import math
 import random
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from contextlib import suppress
@@ -75,7 +76,8 @@ class Shell:
     `definitions` are served by name: their due runs are claimed. `rebuild` makes a definition
     of a stored one, for runs that keep an older version than the one served. `poll`: how often
     the store is asked what is due, in seconds; `park_after`: how long a run rests in memory that
-    only waits.
+    only waits. `alone`: nobody else works on the store, and it ends with this process: there is no
+    lease to keep, nothing to take over, nothing to purge.
     """
 
     def __init__(
@@ -93,6 +95,7 @@ class Shell:
         redact: Callable[[str], str] | None = None,
         poll: float = POLL,
         park_after: float = PARK_AFTER,
+        alone: bool = False,
     ) -> None:
         self.store = store
         self.clock = clock
@@ -139,6 +142,7 @@ class Shell:
         self.feed = Feed(self)
         self._handlers = handlers
         self._info = info
+        self._alone = alone
         #: The next number of this worker's tries: (worker, number) tells them apart for ever.
         self.next_commit: Callable[[], int] = count(1).__next__
         self._unsubscribe: Callable[[], None] | None = None
@@ -165,9 +169,12 @@ class Shell:
         freed = await self.register()
         if freed:
             _log.info("%d run(s) of workers that died go on here", freed)
-        self.watchdog.open()
         with suppress(Unsupported):  # due runs and mail are found by looking, only later
             self._unsubscribe = self.store.subscribe(self._hinted, self._overheard)
+        if self._alone:
+            self.leased(math.inf)
+            return
+        self.watchdog.open()
         await self.claims.open()
         self.beats.open()
         self.spawn(purge_for_ever(self.store))

@@ -52,9 +52,11 @@ class Beginning(msgspec.Struct):
 def begin(
     request: StartRequest, deps: Deps, *, key: bytes, worker: str, owned: bool, commit: int
 ) -> Beginning:
-    """Decide the start. Raises InvalidId, InvalidRequest; nothing is written."""
+    """Decide the start. Raises InvalidId, InvalidRequest (also for an input that is not what the
+    definition asks for); nothing is written."""
     definition = request.definition
     check_run_id(request.id)
+    definition.check_input(request.input)
     run = Run()
     machine = cast("Machine", definition.machine(run, deps))
     now = deps.now()

@@ -14,8 +14,6 @@ from typing import Final
 from perdure.engine.clock import Clock
 from perdure.model.durations import SECOND
 
-#: A timer sleeps no longer than this before it looks at the clock again.
-LONGEST_SLEEP: Final = 60.0
 #: The name of the run's deadline; the others are named after their nodes.
 DEADLINE: Final = ""
 
@@ -74,7 +72,8 @@ class Timers:
         self._momentary.clear()
 
     def _sleep(self, name: str, due: int, call: Callable[[], None]) -> None:
-        seconds = min(max((due - self._clock.now()) / SECOND, 0.0), LONGEST_SLEEP)
+        clock = self._clock
+        seconds = min(max((due - clock.now()) / SECOND, 0.0), clock.longest_sleep)
         handle = asyncio.get_running_loop().call_later(seconds, self._look, name, due, call)
         self._armed[name] = (due, handle, call)
 

@@ -17,6 +17,7 @@ from perdure.expr.tree import Binary, Has, Ident, Index, Literal, Logic, Node, S
 from perdure.expr.values import TYPE_NAMES
 
 Position = tuple[int, int]
+Path = tuple[str | int, ...]
 _WHOLE = ("output", "status", "error")
 
 
@@ -28,7 +29,9 @@ class References(msgspec.Struct, frozen=True):
     status and error. `computed`: some read of `tasks` cannot be told. `guarded`: ids whose output
     is read, and only where has(), optional syntax or a test of the status being "completed"
     protects it. `secrets`: names read as `secrets.<name>`. `root_positions` and `task_positions`:
-    line and column of the first read of each, within the text that was compiled.
+    line and column of the first read of each, within the text that was compiled. `paths`: every
+    constant path that is read, such as ("input", "order", "id"), with where its first read
+    begins; `asked`: those that has() or optional syntax asks for, `bare`: those read without.
     """
 
     roots: frozenset[str] = frozenset()
@@ -39,6 +42,9 @@ class References(msgspec.Struct, frozen=True):
     secrets: frozenset[str] = frozenset()
     root_positions: dict[str, Position] = {}
     task_positions: dict[str, Position] = {}
+    paths: dict[Path, Position] = {}
+    asked: frozenset[Path] = frozenset()
+    bare: frozenset[Path] = frozenset()
 
 
 NOTHING = References()
@@ -60,9 +66,11 @@ def merge(parts: Iterable[References]) -> References:
     }
     roots: dict[str, Position] = {}
     tasks: dict[str, Position] = {}
+    paths: dict[Path, Position] = {}
     for part in reversed(found):
         roots |= part.root_positions
         tasks |= part.task_positions
+        paths |= part.paths
     return References(
         roots=frozenset().union(*(part.roots for part in found)),
         tasks=frozenset().union(*(part.tasks for part in found)),
@@ -72,6 +80,9 @@ def merge(parts: Iterable[References]) -> References:
         secrets=frozenset().union(*(part.secrets for part in found)),
         root_positions=roots,
         task_positions=tasks,
+        paths=paths,
+        asked=frozenset().union(*(part.asked for part in found)),
+        bare=frozenset().union(*(part.bare for part in found)),
     )
 
 
@@ -125,6 +136,9 @@ class Reads:
         self.fields: set[tuple[str, str]] = set()
         self.bare: set[str] = set()
         self.secrets: set[str] = set()
+        self.paths: dict[Path, int] = {}
+        self.asked: set[Path] = set()
+        self.unasked: set[Path] = set()
         self.computed = False
         self.guards: frozenset[str] = frozenset()
 
@@ -136,6 +150,9 @@ class Reads:
         if name in TYPE_NAMES or ".".join([name, *(str(key) for key, _ in steps)]) in TYPE_NAMES:
             return
         self.roots.setdefault(name, root.at)
+        path = (name, *(key for key, _ in steps))
+        self.paths.setdefault(path, root.at)
+        (self.asked if presence or optional_from <= len(steps) else self.unasked).add(path)
         if name == "secrets" and steps and isinstance(steps[0][0], str):
             self.secrets.add(steps[0][0])
         if name != "tasks":
@@ -168,4 +185,7 @@ class Reads:
             secrets=frozenset(self.secrets),
             root_positions={name: position(text, at) for name, at in self.roots.items()},
             task_positions={id: position(text, at) for id, at in self.tasks.items()},
+            paths={path: position(text, at) for path, at in self.paths.items()},
+            asked=frozenset(self.asked),
+            bare=frozenset(self.unasked),
         )

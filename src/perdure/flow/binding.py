@@ -17,6 +17,7 @@ import msgspec
 from msgspec import UNSET
 
 from perdure.model.errors import InvalidRequest
+from perdure.model.graph_rules import did_you_mean
 
 Arguments = tuple[tuple[Any, ...], dict[str, Any]]
 
@@ -43,13 +44,13 @@ class Binder:
     parameter takes the input *as its value*. Anything else is InvalidRequest.
     """
 
-    __slots__ = ("_extra", "_named", "_names", "_plain", "_rest", "_step", "_written")
+    __slots__ = ("_extra", "_plain", "_rest", "known", "named", "step", "written")
 
     def __init__(self, step: str, function: Callable[..., Any]) -> None:
         signature = function_signature(function)
-        self._step = step
-        self._written = written(signature)
-        self._named: list[Parameter] = []
+        self.step = step
+        self.written = written(signature)
+        self.named: list[Parameter] = []
         self._rest: Parameter | None = None
         self._extra: Parameter | None = None
         for parameter in parameters(function, signature):
@@ -58,18 +59,18 @@ class Binder:
             elif parameter.kind is inspect.Parameter.VAR_KEYWORD:
                 self._extra = parameter
             else:
-                self._named.append(parameter)
-        self._names = {p.name for p in self._named}
+                self.named.append(parameter)
+        self.known = {p.name for p in self.named}
         #: No `*args`, `**kwargs` or positional-only parameter: everything goes by keyword.
         self._plain = not (self._rest or self._extra) and all(
-            p.kind is not inspect.Parameter.POSITIONAL_ONLY for p in self._named
+            p.kind is not inspect.Parameter.POSITIONAL_ONLY for p in self.named
         )
 
     def bind(self, input: Any = UNSET) -> Arguments:
         """Arguments for the function. Raises InvalidRequest."""
-        if type(input) is dict and self._plain and input.keys() <= self._names:
+        if type(input) is dict and self._plain and input.keys() <= self.known:
             bound: dict[str, Any] = {}
-            for parameter in self._named:
+            for parameter in self.named:
                 value = input.get(parameter.name, _MISSING)
                 if value is _MISSING:
                     if parameter.required:
@@ -86,20 +87,44 @@ class Binder:
         given: Mapping[str, Any]
         if input is UNSET:
             given = {}
-        elif isinstance(input, dict) and self._fits(input):
+        elif isinstance(input, dict) and self.fits(input):
             given = input
-        elif len(self._named) == 1 and not (self._rest or self._extra):
-            given = {self._named[0].name: input}
+        elif self.lone is not None:
+            return self._alone(self.lone, input)
         else:
             self._refuse(input)
-        if any(p.required and p.name not in given for p in self._named):
+        if any(p.required and p.name not in given for p in self.named):
             self._refuse(given)
         return self._spread(given)
 
-    def _fits(self, given: Mapping[str, Any]) -> bool:
-        known = self._names | ({self._rest.name} if self._rest else set())
+    @property
+    def lone(self) -> Parameter | None:
+        """The parameter of a function that has no other."""
+        return self.named[0] if len(self.named) == 1 and not (self._rest or self._extra) else None
+
+    @property
+    def takes_any(self) -> bool:
+        """Whether there is a `**` parameter."""
+        return self._extra is not None
+
+    def _alone(self, parameter: Parameter, input: Any) -> Arguments:
+        """The input as the value of the only parameter."""
+        try:
+            value = self._converted(parameter, input)
+        except InvalidRequest:
+            if isinstance(input, dict) and input and parameter.name not in input:
+                self._refuse(input)  # a name was meant, and it is not right
+            raise
+        if parameter.kind is inspect.Parameter.POSITIONAL_ONLY:
+            return (value,), {}
+        return _NO_ARGUMENTS, {parameter.name: value}
+
+    def fits(self, given: Mapping[str, Any]) -> bool:
+        """Whether an object is bound by name: all its keys are names, none that must be there
+        is missing."""
+        known = self.known | ({self._rest.name} if self._rest else set())
         return (bool(self._extra) or given.keys() <= known) and all(
-            p.name in given for p in self._named if p.required
+            p.name in given for p in self.named if p.required
         )
 
     def _spread(self, given: Mapping[str, Any]) -> Arguments:
@@ -108,7 +133,7 @@ class Binder:
             self._refuse(given)
         args: list[Any] = []
         kwargs: dict[str, Any] = {}
-        for parameter in self._named:
+        for parameter in self.named:
             # Values for `*args` need everything before them to be positional too.
             positional = parameter.kind is inspect.Parameter.POSITIONAL_ONLY or (
                 rest and parameter.kind is not inspect.Parameter.KEYWORD_ONLY
@@ -124,7 +149,7 @@ class Binder:
         if self._rest:
             args += [self._converted(self._rest, value) for value in rest]
         if self._extra:
-            own = self._names | ({self._rest.name} if self._rest else set())
+            own = self.known | ({self._rest.name} if self._rest else set())
             for name in given.keys() - own:
                 kwargs[name] = self._converted(self._extra, given[name])
         return tuple(args), kwargs
@@ -133,18 +158,18 @@ class Binder:
         if parameter.type is None or type(value) is parameter.type:
             return value
         try:
-            return _convert(value, parameter.type)
+            return convert(value, parameter.type)
         except msgspec.ValidationError as error:
             try:
-                return _convert(whole_numbers(value), parameter.type)
+                return convert(whole_numbers(value), parameter.type)
             except Exception:
                 raise InvalidRequest(
-                    f"step {self._step}, parameter {parameter.name!r}: {error}"
+                    f"step {self.step}, parameter {parameter.name!r}: {error}"
                 ) from None
 
     def _refuse(self, input: Any) -> NoReturn:
         raise InvalidRequest(
-            f"step {self._step} takes {self._written}, but {self._mismatch(input)}: "
+            f"step {self.step} takes {self.written}, but {self._mismatch(input)}: "
             "give `input` an object with one value per parameter"
         )
 
@@ -152,12 +177,14 @@ class Binder:
         if not isinstance(input, Mapping):
             return f"the input is {json_kind(input)}"
         said = []
-        missing = [p.name for p in self._named if p.required and p.name not in input]
+        missing = [p.name for p in self.named if p.required and p.name not in input]
         if missing:
             said.append(f"the input lacks {', '.join(missing)}")
-        unknown = sorted(str(name) for name in input if name not in self._names)
+        unknown = sorted(str(name) for name in input if name not in self.known)
         if unknown and not self._extra:
-            said.append(f"it has no parameter {', '.join(unknown)}")
+            near = did_you_mean(unknown[0], [n for n in self.known if n not in input])
+            meant = f" ({near.rstrip('?')})" if near.startswith("did") else ""
+            said.append(f"it has no parameter {', '.join(unknown)}{meant}")
         return " and ".join(said) or "a value for its `*` parameter must be an array"
 
 
@@ -204,7 +231,9 @@ def resolved(annotation: Any, namespace: dict[str, Any]) -> Any:
     return kind
 
 
-def _convert(value: Any, kind: Any) -> Any:
+def convert(value: Any, kind: Any) -> Any:
+    """The JSON value as that type. Raises msgspec.ValidationError, and what a type's own
+    validation raises."""
     return msgspec.convert(value, kind, str_keys=True, dec_hook=from_json)
 
 

@@ -17,6 +17,7 @@ from msgspec import UNSET, UnsetType
 
 from perdure.flow import declaring
 from perdure.flow.binding import Arguments, Binder
+from perdure.flow.fitting import Misfit, misfits
 from perdure.model.durations import Duration
 from perdure.model.names import check_name
 from perdure.model.policy import Retry, as_retry
@@ -99,10 +100,17 @@ class Step(Generic[P, R]):
 
         `bind()` is a call without input. Raises InvalidRequest.
         """
-        binder = self._binder
-        if binder is None:
-            binder = self._binder = Binder(self._name, self._fn)
-        return binder.bind(input)
+        return self._bound().bind(input)
+
+    def misfits(self, input: Any = UNSET) -> list[Misfit]:
+        """What a call by name with this input would be refused for, told before a run: the place
+        below the input, what is wrong, what to do. What is not known yet is UNKNOWN in it."""
+        return misfits(self._bound(), input)
+
+    def _bound(self) -> Binder:
+        if self._binder is None:
+            self._binder = Binder(self._name, self._fn)
+        return self._binder
 
     def with_options(
         self,

@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from perdure.graph.document import Document, read_document
-from perdure.graph.lines import with_lines
-from perdure.graph.read import as_text, canonical, plain
+from perdure.graph.fields import field_problems
+from perdure.graph.input_fields import input_problems
+from perdure.graph.lines import SourceText, with_lines
+from perdure.graph.read import canonical
+from perdure.graph.source import Format, Source, read_source
 from perdure.graph.specs import check_spec
-from perdure.graph.templates import Templates, compile_all, reading_problems
+from perdure.graph.templates import (
+    Templates,
+    compile_all,
+    constant_problems,
+    reading_problems,
+)
 from perdure.graph.waits import OLDER_TYPES
 from perdure.model.errors import GraphError
 from perdure.model.graph import Edge, GraphShape
@@ -23,6 +31,9 @@ from perdure.model.graph_rules import (
     entry_problems,
     repeated_ids,
 )
+
+if TYPE_CHECKING:
+    from perdure.graph.inputs.check import InputCheck
 
 _SHOWN = 100
 
@@ -37,19 +48,25 @@ class Checked(msgspec.Struct):
     templates: Templates
     findings: list[Finding]
     #: What the document was read from, when that was text.
-    text: str | None = None
+    text: SourceText | None = None
+    #: Whether inputs are what the document's schema of them asks for.
+    input: InputCheck | None = None
 
 
-def check(source: str | bytes | Mapping[str, Any]) -> Checked:
+def check(source: Source, format: Format = "json") -> Checked:
     """Everything wrong with a document, as `findings` sorted by place.
 
-    Raises GraphError when there is nothing to look at: not JSON, not an object, too large.
+    Raises GraphError when there is nothing to look at: not of its format, not an object, too large.
     """
     findings: list[Finding] = []
-    given = as_text(source) if isinstance(source, str | bytes) else source
-    text = given if isinstance(given, str) else None
-    value = plain(given, findings)
+    value, text = read_source(source, format, findings)
     document = read_document(value, findings)
+    inputs = None
+    if document.input is not None:
+        # Not for every document: it takes a while to import.
+        from perdure.graph.inputs.check import input_check
+
+        inputs = input_check(document.input, "/input", findings)
     edges = [
         (e.index, Edge(e.source, e.target, e.condition is not None, e.default))
         for e in document.edges
@@ -66,8 +83,12 @@ def check(source: str | bytes | Mapping[str, Any]) -> Checked:
         findings += entry_problems(shape, ranks, document.entry)
     templates = compile_all(document, findings)
     findings += reading_problems(templates.readings, types, ranks)
-    findings = with_lines(in_order(findings), text)
-    return Checked(value, document, shape, ranks, templates, findings, text)
+    for reading in templates.readings:
+        findings += constant_problems(reading)
+        findings += field_problems(reading, types)
+        findings += input_problems(reading, document.input)
+    findings = in_order(with_lines(findings, text))
+    return Checked(value, document, shape, ranks, templates, findings, text, inputs)
 
 
 def _order(
@@ -81,8 +102,8 @@ def _order(
 
 
 def in_order(findings: Iterable[Finding]) -> list[Finding]:
-    """The findings by the places they are about."""
-    return sorted(findings, key=lambda finding: _place(finding.pointer))
+    """The findings as a reader comes upon them: by line, and without a text by pointer."""
+    return sorted(findings, key=lambda one: (one.line, one.column, _place(one.pointer)))
 
 
 def _place(pointer: str) -> list[tuple[int, str]]:
@@ -93,19 +114,20 @@ def _place(pointer: str) -> list[tuple[int, str]]:
     return [(int(p), "") if i else (-1, p) for p, i in zip(parts, indexed, strict=True)]
 
 
-def refuse(name: str, findings: Sequence[Finding]) -> GraphError:
-    """One error that tells all the problems."""
+def refuse(name: str, findings: Sequence[Finding], file: str = "") -> GraphError:
+    """One error that tells all the problems, with the file they were found in."""
     count = len(findings)
     title = f"graph {name}" if name else "this graph document"
-    lines = [f"{title} has {count} problem{'s' if count > 1 else ''}:"]
-    lines += [f"  {finding}" for finding in findings[:_SHOWN]]
+    before = f"{file}: " if file else ""
+    lines = [f"{before}{title} has {count} problem{'s' if count > 1 else ''}:"]
+    lines += [f"  {finding.shown(file)}" for finding in findings[:_SHOWN]]
     if count > _SHOWN:
         lines.append(f"  … and {count - _SHOWN} more (all are in .problems)")
     return GraphError("\n".join(lines), findings)
 
 
-def sealed(checked: Checked) -> bytes:
+def sealed(checked: Checked, file: str = "") -> bytes:
     """The canonical bytes of a document without problems; raises GraphError otherwise."""
     if checked.findings:
-        raise refuse(checked.document.name, checked.findings)
+        raise refuse(checked.document.name, checked.findings, file)
     return canonical(checked.value)

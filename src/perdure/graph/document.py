@@ -94,13 +94,12 @@ def read_document(value: dict[str, Any], findings: list[Finding]) -> Document:
     """The document's parts; all that is wrong with its shape goes to `findings`."""
     form = Form(value, "", findings)
     form.only(TOP_KEYS)
-    for key in ("input", "config"):
-        if key in value:
-            form.problem(
-                key,
-                f"this version does not check the {key} against a schema yet",
-                f"take it out; templates read what a start gives as {key}.<key>",
-            )
+    if value.get("config") is not None:
+        form.misplaced(
+            "config",
+            "this version does not check the config against a schema yet",
+            "take it out; templates read what a start gives as config.<key>",
+        )
     return Document(
         name=_name(form, "name", '"name": "order"') or "",
         version=form.text("version", 64, 'use text, such as "3" or "2025-06"'),
@@ -148,7 +147,8 @@ def _nodes(top: Form) -> tuple[NodeEntry, ...]:
 
 def _node(index: int, item: Any, at: str, findings: list[Finding]) -> NodeEntry | None:
     named_node = isinstance(item, dict) and isinstance(item.get("id"), str)
-    form = Form(item, at, findings, item["id"] if named_node else None)
+    example = 'write {"id": "fetch", "type": "HTTP", "spec": {…}}'
+    form = Form(item, at, findings, item["id"] if named_node else None, example)
     if not isinstance(item, dict):
         return None
     form.only(NODE_KEYS)
@@ -163,7 +163,8 @@ def _node(index: int, item: Any, at: str, findings: list[Finding]) -> NodeEntry 
     if kind in CONTROL_TYPES | WAITS:
         for key in ("retry", "timeout", "queue"):
             if key in item:
-                form.problem(key, f'a {kind} runs nothing: it has no "{key}"', _instead(kind, key))
+                message = f'a {kind} runs nothing: it has no "{key}"'
+                form.misplaced(key, message, _instead(kind, key))
         retry, timeout, queue = None, None, None
     else:
         retry, timeout, queue = _retry(form), form.duration("timeout"), None
@@ -190,7 +191,7 @@ def _node_type(form: Form) -> str:
     if kind in LATER_TYPES:
         form.problem("type", f"this version has no {kind} nodes yet", f"use {', '.join(TYPES)}")
     else:
-        hint = did_you_mean(kind.upper(), TYPES) if isinstance(kind, str) else ""
+        hint = did_you_mean(kind.upper() if isinstance(kind, str) else "", TYPES)
         form.problem("type", f"{named(kind)} is no type of node", hint)
     return ""
 
@@ -244,7 +245,7 @@ def _edges(top: Form) -> tuple[EdgeEntry, ...]:
 
 
 def _edge(index: int, item: Any, at: str, findings: list[Finding]) -> EdgeEntry | None:
-    form = Form(item, at, findings)
+    form = Form(item, at, findings, None, 'write {"from": "fetch", "to": "ship"}')
     if not isinstance(item, dict):
         return None
     form.only(EDGE_KEYS)

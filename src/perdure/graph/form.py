@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
+from perdure.graph.foreign_keys import meant
 from perdure.graph.read import pointer
 from perdure.model.durations import microseconds
 from perdure.model.errors import InvalidOptions
@@ -22,6 +23,13 @@ _NAMES: Final = {
     list: "a list",
     type(None): "null",
 }
+_WRITE: Final[dict[type, str]] = {
+    list: "write [ … ]",
+    dict: 'write {"key": value}',
+    str: "write it in quotes",
+}
+#: Text that some readers of YAML take for a truth value, and YAML 1.2 does not.
+_SWITCHES: Final = ("yes", "no", "on", "off", "y", "n", "true", "false")
 
 
 def named(value: object) -> str:
@@ -43,29 +51,43 @@ class Form:
     __slots__ = ("at", "findings", "node", "value")
 
     def __init__(
-        self, value: object, at: str, findings: list[Finding], node: str | None = None
+        self,
+        value: object,
+        at: str,
+        findings: list[Finding],
+        node: str | None = None,
+        example: str = "",
     ) -> None:
         self.at = at
         self.node = node
         self.findings = findings
         if not isinstance(value, dict):
-            self.problem(None, f"this is {named(value)}, not an object")
+            hint = example or 'write {"key": value}'
+            self.problem(None, f"this is {named(value)}, not an object", hint)
             value = {}
         self.value: dict[str, Any] = value
 
     def problem(self, key: str | None, message: str, hint: str = "", *below: str | int) -> None:
         """Something is wrong with a member (or with what lies `below` it); None = with the
         object itself."""
+        self.findings.append(Finding(self._at(key, below), message, self.node, hint))
+
+    def misplaced(self, key: str, message: str, hint: str = "", *below: str | int) -> None:
+        """A key should not be there, whatever it holds: the finding points at the key."""
+        at = self._at(key, below)
+        self.findings.append(Finding(at, message, self.node, hint, on_key=True))
+
+    def _at(self, key: str | None, below: Sequence[str | int]) -> str:
         at = self.at if key is None else pointer(self.at, key)
         for step in below:
             at = pointer(at, step)
-        self.findings.append(Finding(at, message, self.node, hint))
+        return at
 
     def only(self, known: Sequence[str]) -> None:
         """Refuses every other key, suggesting the one that was meant."""
         for key in self.value:
             if key not in known:
-                self.problem(key, f'there is no key "{key}" here', did_you_mean(key, known))
+                self.misplaced(key, f'there is no key "{key}" here', meant(key, known))
 
     def required(self, key: str, example: str) -> bool:
         """Whether the key is there; a finding if not."""
@@ -79,6 +101,9 @@ class Form:
         value = self.value.get(key)
         if value is None or type(value) is kind:
             return value
+        if kind is bool and isinstance(value, str) and value.lower() in _SWITCHES:
+            hint = "write true or false, without quotes"
+        hint = hint or _WRITE.get(kind, "")
         self.problem(key, f"this is {named(value)}, not {_NAMES[kind]}", hint)
         return None
 
@@ -99,6 +124,7 @@ class Form:
         if value is None or value in known:
             return value
         hint = did_you_mean(value, known) if isinstance(value, str) else ""
+        hint = hint if hint.startswith("did") else "write one of these"
         self.problem(key, f"{named(value)} is none of {', '.join(known)}", hint)
         return None
 

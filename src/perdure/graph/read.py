@@ -1,4 +1,4 @@
-"""From text, bytes or a mapping to one plain JSON value, and back to its canonical bytes.
+"""From JSON text or a mapping to one plain JSON value, and back to its canonical bytes.
 
 Refuses what JSON readers let pass and then treat differently from one another: a key written
 twice, NaN and infinities, integers beyond 64 bits, broken Unicode. The value is a copy: nobody
@@ -36,59 +36,78 @@ class _TooLong(int):
 def as_text(source: str | bytes) -> str:
     """The text of a document. Raises GraphError when it is too long or not UTF-8."""
     if len(source) > MAX_BYTES:
-        raise _refusal(f"the document has {len(source):,} characters, at most {MAX_BYTES:,} count")
+        raise refusal(f"the document has {len(source):,} characters, at most {MAX_BYTES:,} count")
     if isinstance(source, bytes):
         try:
-            source = source.decode("utf-8-sig")
+            return source.decode("utf-8-sig").removeprefix("\ufeff")
         except UnicodeDecodeError as error:
-            raise _refusal(
+            before = source[: error.start].decode("utf-8-sig", "replace")
+            raise refusal(
                 f"the document is not UTF-8: byte {error.start} (0x{source[error.start]:02x}) "
-                "does not belong there; save it as UTF-8"
+                "does not belong there",
+                "save it as UTF-8",
+                line_column(before, len(before)),
             ) from None
     return source.removeprefix("\ufeff")
 
 
-def _parsed(source: str) -> Any:
+def parse_json(source: str) -> Any:
     """The value of JSON text, repeated keys and other oddities still marked for `plain`."""
     try:
-        return json.loads(source, object_pairs_hook=_object, parse_int=_integer)
+        return json.loads(source, object_pairs_hook=marked, parse_int=integer)
     except json.JSONDecodeError as error:
-        raise _refusal(
-            f"the document is not JSON: line {error.lineno}, column {error.colno}: "
-            f"{error.msg[:1].lower()}{error.msg[1:]}{_advice(source, error.msg)}"
+        said = f"{error.msg[:1].lower()}{error.msg[1:]}"
+        raise refusal(
+            f"the document is not JSON: {said}",
+            _advice(source, error.msg),
+            (error.lineno, error.colno),
         ) from None
     except RecursionError:
-        raise _refusal(f"the document is nested more than {MAX_DEPTH} levels deep") from None
+        raise refusal(f"the document is nested more than {MAX_DEPTH} levels deep") from None
 
 
-def _refusal(message: str) -> GraphError:
-    return GraphError(message, [Finding("", message)])
+def refusal(
+    message: str, hint: str = "", at: tuple[int, int] = (0, 0), pointer: str = ""
+) -> GraphError:
+    """The error of a document that cannot be looked at any further; `at`: line and column."""
+    finding = Finding(pointer, message, None, hint, line=at[0], column=at[1])
+    return GraphError(str(finding), [finding])
+
+
+def line_column(text: str, offset: int) -> tuple[int, int]:
+    """Line and column, from 1, of an offset of the text."""
+    start = text.rfind("\n", 0, offset) + 1
+    return text.count("\n", 0, start) + 1, offset - start + 1
 
 
 def _advice(source: str, said: str) -> str:
     text = source.strip()
     if not text:
-        return "; it is empty"
+        return "it is empty"
     if "',' delimiter" in said:
-        return "; is a comma missing before it, or a bracket open?"
+        return "is a comma missing before it, or a bracket open?"
     if "property name" in said:
-        return "; is there a comma too many before it, or a name without its quotes?"
+        return "is there a comma too many before it, or a name without its quotes?"
     if "\n" not in text and text.lower().endswith((".json", ".yaml", ".yml")):
-        return "; is this the name of a file? Graph.read(path) reads files"
+        return "is this the name of a file? Graph.read(path) reads files"
+    if said == "Expecting value" and not text.startswith(("{", "[")):
+        return 'if this is YAML: a file of it ends in .yaml, a text is loaded with format="yaml"'
     return ""
 
 
-def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def marked(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """The object of these members; keys given more than once are noted for `plain`."""
     value = dict(pairs)
     if len(value) == len(pairs):
         return value
     counts = Counter(key for key, _ in pairs)
-    marked = _Repeated(value)
-    marked.keys_twice = tuple(key for key, count in counts.items() if count > 1)
-    return marked
+    repeated = _Repeated(value)
+    repeated.keys_twice = tuple(key for key, count in counts.items() if count > 1)
+    return repeated
 
 
-def _integer(digits: str) -> int:
+def integer(digits: str) -> int:
+    """The number of decimal digits with or without a sign."""
     # Python refuses thousands of digits with an error of its own; 20 are too many already.
     return int(digits) if len(digits) <= 20 else _TooLong(2**63)
 
@@ -110,11 +129,10 @@ class Copier:
         self._count += 1
         if depth > MAX_DEPTH or self._count > MAX_VALUES:
             # Raised, not collected: there may be no end to it (a value that holds itself).
-            raise _refusal(
-                f"{at[:80]}…: the document is nested more than {MAX_DEPTH} levels deep"
-                if depth > MAX_DEPTH
-                else f"the document holds more than {MAX_VALUES:,} values"
-            )
+            message = f"the document holds more than {MAX_VALUES:,} values"
+            if depth > MAX_DEPTH:
+                message = f"the document is nested more than {MAX_DEPTH} levels deep"
+            raise refusal(message, pointer=_shown(at))
         if isinstance(value, str):
             return self._text(value, at)
         if value is None or isinstance(value, bool):
@@ -135,7 +153,9 @@ class Copier:
 
     def _mapping(self, value: Mapping[Any, Any], at: str, depth: int) -> dict[str, Any]:
         for key in getattr(value, "keys_twice", ()):
-            self._bad(pointer(at, key), "this key is written more than once", "keep one")
+            message = "this key is written more than once"
+            below = _shown(pointer(at, key))
+            self._findings.append(Finding(below, message, None, "keep one", on_key=True))
         for key in value:
             if not isinstance(key, str):
                 self._bad(at, f"the key {key!r} is not text", "JSON's keys are strings")
@@ -156,23 +176,26 @@ class Copier:
         return str(text)
 
     def _bad(self, at: str, message: str, hint: str) -> None:
-        # A pointer is shown to people: what cannot be encoded is shown escaped.
-        shown = at.encode("utf-8", "backslashreplace").decode()
-        self._findings.append(Finding(shown, message, None, hint))
+        self._findings.append(Finding(_shown(at), message, None, hint))
 
 
-def plain(source: str | Mapping[str, Any], findings: list[Finding]) -> Any:
+def _shown(at: str) -> str:
+    """A pointer as it is shown to people: what cannot be encoded is escaped."""
+    return at.encode("utf-8", "backslashreplace").decode()
+
+
+def plain(value: Any, findings: list[Finding]) -> dict[str, Any]:
     """The document as plain values; what is wrong with single values goes to `findings`.
 
     Raises GraphError when there is nothing to go on with.
     """
-    value = _parsed(source) if isinstance(source, str) else source
     if not isinstance(value, Mapping):
-        raise _refusal(
-            f"the document is {_kind(value)}, not an object: "
-            'write {"name": …, "nodes": […], "edges": […]}'
+        raise refusal(
+            f"the document is {_kind(value)}, not an object",
+            'write {"name": …, "nodes": […], "edges": […]}',
         )
-    return Copier(findings).copy(value)
+    copy: dict[str, Any] = Copier(findings).copy(value)
+    return copy
 
 
 def _kind(value: object) -> str:
@@ -188,5 +211,5 @@ def canonical(document: Any) -> bytes:
         document, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False
     ).encode()
     if len(text) > MAX_BYTES:
-        raise _refusal(f"the document has {len(text):,} bytes, at most {MAX_BYTES:,} are kept")
+        raise refusal(f"the document has {len(text):,} bytes, at most {MAX_BYTES:,} are kept")
     return text

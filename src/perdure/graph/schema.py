@@ -57,6 +57,10 @@ def json_schema() -> dict[str, Any]:
             "name": _NAME,
             "version": {**_LABEL, "maxLength": 64, "description": "A label. Default: the hash."},
             "description": {"type": "string"},
+            "input": {
+                "type": ["object", "boolean"],
+                "description": "A JSON Schema of what a start gives. Needs the extra [schema].",
+            },
             "entry": {"$ref": "#/$defs/id", "description": "Where runs start."},
             "max_duration": {"$ref": "#/$defs/duration", "description": "Default: no end."},
             "retention": {"$ref": "#/$defs/duration", "description": "Default: 30 days."},

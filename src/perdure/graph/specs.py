@@ -35,6 +35,7 @@ FRAMING: Final = frozenset(
         *("proxy-connection", "te", "trailer", "transfer-encoding", "upgrade"),
     }
 )
+_NAME_HINT: Final = "use letters, digits and -, as in X-Request-Id"
 _SCHEMES: Final = ("http://", "https://")
 _STATUS_CLASS: Final = re.compile(r"[1-5]xx")
 
@@ -55,7 +56,7 @@ def check_spec(node: NodeEntry, findings: list[Finding]) -> None:
         return
     if templated(node.spec):
         return  # it is known, and judged, when a run reaches the node (G-67)
-    form = Form(node.spec, at, findings, node.id)
+    form = Form(node.spec, at, findings, node.id, _EXAMPLES[node.type])
     if isinstance(node.spec, dict):
         _CHECKS[node.type](form)
 
@@ -76,11 +77,15 @@ def _check_http(form: Form) -> None:
     form.only(HTTP_KEYS)
     if form.required("url", '"url": "https://…"'):
         _check_url(form)
-    if not templated(form.value.get("method")):
+    method = form.value.get("method")
+    if isinstance(method, str) and method not in METHODS and method.upper() in METHODS:
+        known = ", ".join(METHODS)
+        form.problem("method", f"{named(method)} is none of {known}", f'write "{method.upper()}"')
+    elif not templated(method):
         form.choice("method", METHODS)
     _check_headers(form)
     _check_query(form)
-    form.typed("body", str, 'text; for a JSON body use "json"')
+    form.typed("body", str, 'for a JSON body use "json"')
     if form.value.get("body") is not None and "json" in form.value:
         form.problem("body", 'a request has one body: "json" or "body"', "take one out")
     if not templated(form.value.get("timeout")):
@@ -101,6 +106,9 @@ def _check_url(form: Form) -> None:
     start = url.partition("{{")[0]
     if not start.isprintable() or " " in start:
         form.problem("url", "this URL holds a space or a control character", "write it as %20")
+    elif "@" in start.partition("//")[2].partition("/")[0]:
+        hint = "send them in an Authorization header, from {{secrets.<name>}}"
+        form.problem("url", "this URL holds a user name or password", hint)
     elif templated(url):
         if start and not any(start.startswith(s) or s.startswith(start) for s in _SCHEMES):
             form.problem("url", "this URL is not http or https", 'start with "https://"')
@@ -112,14 +120,14 @@ def _check_headers(form: Form) -> None:
     seen: set[str] = set()
     for name, value in (form.typed("headers", dict) or {}).items():
         if not _HEADER.fullmatch(name):
-            form.problem("headers", f"{named(name)} cannot be a header's name", "", name)
+            form.problem("headers", f"{named(name)} cannot be a header's name", _NAME_HINT, name)
         elif name.lower() in FRAMING:
             form.problem("headers", f"the header {name} is the client's own", "take it out", name)
         elif name.lower() in seen:
             form.problem("headers", f"the header {name} is there twice", "keep one", name)
         seen.add(name.lower())
         if isinstance(value, bool) or not isinstance(value, str | int | float):
-            form.problem("headers", f"this is {named(value)}, not text", "", name)
+            form.problem("headers", f"this is {named(value)}, not text", "write text", name)
         elif isinstance(value, str) and _CONTROL.search(value):
             hint = "take it out"
             form.problem("headers", "a line break or control character is in it", hint, name)

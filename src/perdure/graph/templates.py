@@ -25,6 +25,7 @@ from perdure.expr import (
 from perdure.expr.template_text import compile_text
 from perdure.graph.document import WAITS, Document
 from perdure.graph.read import pointer
+from perdure.graph.template_hints import hint_for, name_hint
 from perdure.graph.waits import stated
 from perdure.model.graph_rules import Finding, Ranks, did_you_mean
 
@@ -52,9 +53,7 @@ class Reading(msgspec.Struct, frozen=True):
         severity: Literal["error", "warning"] = "error",
     ) -> Finding:
         """A finding about this string; `at`: line and column within it."""
-        if at is not None:
-            message = f"{message} ({placed(*at)})"
-        return Finding(self.at, message, self.node, hint, severity)
+        return Finding(self.at, message, self.node, hint, severity, within=at)
 
 
 class Templates(msgspec.Struct):
@@ -140,12 +139,8 @@ def _condition(text: str, at: str, source: str, findings: list[Finding]) -> Cond
 
 def broken(at: str, error: ExprError, node: str | None) -> Finding:
     """A template that does not compile, with line and column inside its string."""
-    return Finding(at, f"{error.message} ({placed(error.line, error.column)})", node)
-
-
-def placed(line: int, column: int) -> str:
-    """Where in a string something stands, in words."""
-    return f"column {column} of the text" if line == 1 else f"its line {line}, column {column}"
+    within = (error.line, error.column)
+    return Finding(at, error.message, node, hint_for(error), within=within)
 
 
 def reading_problems(
@@ -174,11 +169,21 @@ def _root_problems(reading: Reading, types: Mapping[str, str]) -> Iterator[Findi
         if root not in ROOTS:
             minus = _minus_before(reading, root, types)
             if minus is None:
-                hint = did_you_mean(root, ROOTS)
+                hint = name_hint(root) or did_you_mean(root, ROOTS)
                 yield reading.problem(f'there is nothing called "{root}"', at, hint)
             elif minus in types:
                 hint = minus_hint(reading, minus, types)
                 yield reading.problem(f'there is nothing called "{root}"', at, hint)
+
+
+def constant_problems(reading: Reading) -> Iterator[Finding]:
+    """An expression that reads nothing and cannot be evaluated never can be."""
+    if not reading.refs.roots:
+        try:
+            compile_text(reading.text).render({})
+        except ExprError as error:
+            hint = "it reads nothing, so it fails in each run: read something, or take it out"
+            yield reading.problem(error.message, (error.line, error.column), hint)
 
 
 def _secret_problems(reading: Reading, types: Mapping[str, str]) -> Iterator[Finding]:
@@ -186,9 +191,11 @@ def _secret_problems(reading: Reading, types: Mapping[str, str]) -> Iterator[Fin
     if at is None:
         return
     if reading.what == "output":
-        yield reading.problem("the output is recorded: it may not read secrets", at)
+        message, hint = "the output is recorded: it may not read secrets", "leave it out"
+        yield reading.problem(message, at, hint)
     elif reading.what == "spec" and types.get(reading.node or "") in WAITS:
-        yield reading.problem("what a node waits for is recorded: it may not read secrets", at)
+        message = "what a node waits for is recorded: it may not read secrets"
+        yield reading.problem(message, at, "take it from the input")
 
 
 _TAIL: Final = re.compile(r"(?:-[A-Za-z0-9_]+)+")

@@ -43,7 +43,7 @@ def check_wait(form: Form) -> None:
             try:
                 wake_time({key: value}, 0)
             except WaitSpecError as error:
-                form.problem(key, str(error), _hint(key))
+                form.problem(key, str(error), _hint(key, value))
 
 
 def check_signal(form: Form) -> None:
@@ -68,13 +68,16 @@ def _check_awaited(form: Form, name_key: str) -> None:
         try:
             awaited({"signal": value} if key == name_key else {"signal": "x", key: value}, 0)
         except WaitSpecError as error:
-            form.problem(key, str(error).replace("signal must be", f"{key} must be"), _hint(key))
+            message = str(error).replace("signal must be", f"{key} must be")
+            form.problem(key, message, _hint(key, value))
 
 
-def _hint(key: str) -> str:
+def _hint(key: str, value: Any) -> str:
     if key.endswith("_seconds"):
         return f'write seconds, or "{key.removesuffix("_seconds")}": "24h"'
-    return 'write text, such as "24h"' if key in ("duration", "timeout") else ""
+    if key in ("duration", "timeout"):
+        return "" if isinstance(value, str) else 'write text, such as "24h"'
+    return "write a day and a time that exist" if key == "until" else 'write text, as in "approved"'
 
 
 def _one_of(form: Form, key: str, other: str) -> None:

@@ -40,7 +40,8 @@ def failed_nodes(turn: Turn) -> FailureRecord | None:
     if not failures:
         return None
     node, failure = failures[0]
-    message = f"workflow has {len(failures)} failed task(s): {node}: {failure.message}"
+    more = f" (and {len(failures) - 1} more failed)" if len(failures) > 1 else ""
+    message = f"node {node} failed: {failure.message}{more}"
     details = {"node": node, "failed": len(failures), "details": failure.details}
     return FailureRecord(failure.kind, message, failure.permanent, details=details)
 

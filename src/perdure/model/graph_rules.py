@@ -20,8 +20,10 @@ class Finding(msgspec.Struct, frozen=True):
     """Something wrong, or doubtful, in a document.
 
     `pointer`: the JSON pointer of the value it is about ("" = the whole document). `node`: the
-    id of the node it concerns, if any. `hint`: what to do. `line`: where it stands in the text
-    that was loaded, from 1; 0 when there was no text.
+    id of the node it concerns, if any. `hint`: what to do. `line` and `column`: where it stands
+    in the text that was loaded, from 1; 0 when there was no text. `on_key`: it is about the key
+    and not about what the key holds. `within`: line and column inside the string it is about, as
+    long as `line` and `column` do not tell that place.
     """
 
     pointer: str
@@ -30,12 +32,39 @@ class Finding(msgspec.Struct, frozen=True):
     hint: str = ""
     severity: Literal["error", "warning"] = "error"
     line: int = 0
+    column: int = 0
+    on_key: bool = False
+    within: tuple[int, int] | None = None
 
     def __str__(self) -> str:
-        line = f"line {self.line}, " if self.line else ""
+        return self.shown()
+
+    def shown(self, file: str = "") -> str:
+        """The finding in one line of text, with the name of the file it was found in."""
+        place = self.place(file)
+        joint = ": " if file or not self.pointer else ", "
+        return f"{place}{joint}{self.text}" if place else self.text
+
+    def place(self, file: str = "") -> str:
+        """Where it stands: `order.yaml:14:9`, or without a file `line 14, column 9`; "" when
+        neither is known."""
+        if file:
+            return f"{file}:{self.line}:{self.column}" if self.line else file
+        return f"line {self.line}, column {self.column}" if self.line else ""
+
+    @property
+    def text(self) -> str:
+        """What is wrong, with the pointer, the node and the hint, and without the place."""
         node = f" (node {self.node})" if self.node is not None else ""
+        inside = f" ({_inside(*self.within)})" if self.within is not None else ""
         hint = f"; {self.hint}" if self.hint else ""
-        return f"{line}{self.pointer or 'document'}{node}: {self.message}{hint}"
+        pointer = self.pointer if len(self.pointer) <= 200 else f"{self.pointer[:199]}…"
+        about = f"{pointer}{node}: " if pointer else ""
+        return f"{about}{self.message}{inside}{hint}"
+
+
+def _inside(line: int, column: int) -> str:
+    return f"column {column} of the text" if line == 1 else f"its line {line}, column {column}"
 
 
 def did_you_mean(word: str, known: Sequence[str]) -> str:

@@ -12,11 +12,14 @@ All times are µs since the epoch, by the store's clock where the store decides.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Literal, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias
 
 import msgspec
 
 from perdure.model.status import RunStatus
+
+if TYPE_CHECKING:
+    from perdure.stores.moving import SavedRun
 
 NEVER = 2**63 - 1
 
@@ -303,6 +306,19 @@ class StoredDefinition(msgspec.Struct, frozen=True, gc=False):
     created: int
 
 
+class DefinitionSeen(msgspec.Struct, frozen=True, gc=False):
+    """A published definition without its source, and how many of its runs go on and have ended.
+    `created`: when it was first known, or last published."""
+
+    hash: str
+    name: str
+    version: str
+    kind: str
+    created: int
+    running: int
+    ended: int
+
+
 class RunQuery(msgspec.Struct, frozen=True, gc=False):
     """Which runs `find` lists, newest first (by `created`, then key). No `status` means all;
     `created_after` leaves out its own moment. `before`: the key of the last run of the page
@@ -397,11 +413,29 @@ class Store(Protocol):
         this very object `posted`, where given, is told instead. What it returns ends it, and so
         does closing the store."""
 
+    async def rows(self, key: bytes, after: int) -> Sequence[StoredRow]:
+        """A run's journal rows with a number over `after`, in order: for who follows it."""
+
+    async def save(self, key: bytes) -> SavedRun:
+        """Everything of a run as of one moment. Raises NotFound."""
+
+    async def restore(self, saved: SavedRun, purge_at: int | None) -> Started:
+        """Insert a run that another store saved, with its journal and mail, all or nothing. It has
+        no owner, and is due only when something is posted to it. Its definition becomes known and
+        never the latest of a name that has others. exists, mine: nothing was written."""
+
     async def payloads(self, key: bytes, refs: Sequence[tuple[int, int]]) -> list[bytes]:
         """The large values at (seq, n), in order. Raises PayloadMissing."""
 
     async def define(self, definition: StoredDefinition) -> None:
-        """Publish a definition; the same hash again changes nothing."""
+        """Make a definition known; the same hash again changes nothing."""
+
+    async def publish(self, definition: StoredDefinition) -> None:
+        """Make a definition the latest of its name, also one that is known: its `created` is then
+        this one's, or just after that of every other of the name, whichever is later."""
+
+    async def definitions(self, name: str | None = None) -> Sequence[DefinitionSeen]:
+        """The definitions of this name, or all: by name, the latest first."""
 
     async def definition(self, hash: str) -> StoredDefinition:
         """A published definition. Raises NotFound."""

@@ -31,14 +31,14 @@ def test_a_byte_order_mark_does_no_harm(file: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (b"", "not JSON: line 1, column 1: .*; it is empty"),
-        (b'{"name": "one",\n "nodes": [}', "not JSON: line 2, column 12: "),
+        (b"", ":1:1: the document is not JSON: .*; it is empty"),
+        (b'{"name": "one",\n "nodes": [}', ":2:12: the document is not JSON: "),
         (b'{"name": "\xe9"}', r"not UTF-8: byte 10 \(0xe9\) does not belong there; save it as"),
         ('{"name": "é"}'.encode("utf-16"), r"not UTF-8: byte 0 \(0xff\)"),
         (b" " * (4 * 1024 * 1024 + 1), "at most 4,194,304"),
         (
             b'{"name": "One", "nodes": []}',
-            "has 2 problems:\n  line 1, /name: .*\n  line 1, /nodes: ",
+            r"has 2 problems:\n  .*one\.json:1:10: /name: .*\n  .*one\.json:1:17: /nodes: ",
         ),
     ],
 )
@@ -48,7 +48,7 @@ def test_a_file_that_is_no_document_is_refused_by_name(
     file.write_bytes(content)
     with pytest.raises(GraphError, match=message) as caught:
         Graph.read(str(file))
-    assert str(caught.value).startswith(f"{file}: ")
+    assert str(caught.value).startswith(f"{file}:")
     assert len(caught.value.problems) >= 1
 
 
@@ -57,10 +57,22 @@ def test_a_missing_file_is_said_to_be_missing(file: Path) -> None:
         Graph.read(str(file))
 
 
-@pytest.mark.parametrize("name", ["order.yaml", "order.YML"])
-def test_yaml_is_not_read_and_the_message_says_so(tmp_path: Path, name: str) -> None:
-    with pytest.raises(GraphError, match="reads JSON and not YAML yet"):
-        Graph.read(str(tmp_path / name))
+@pytest.mark.parametrize("name", ["one.yaml", "one.YML"])
+def test_a_file_of_that_name_is_read_as_yaml(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).write_text("name: one\nnodes: [{id: a, type: FORK}]\n", encoding="utf-8")
+    assert Graph.read(tmp_path / name).hash == Graph.load(DOCUMENT).hash
+
+
+def test_problems_of_a_yaml_file_are_told_by_file_line_and_column(tmp_path: Path) -> None:
+    file = tmp_path / "one.yaml"
+    file.write_text("name: one\nnodes:\n  - {id: a, typ: FORK}\n", encoding="utf-8")
+    with pytest.raises(GraphError) as caught:
+        Graph.read(file)
+    assert f"\n  {file}:3:13: /nodes/0/typ (node a): " in str(caught.value)
+    file.write_text("name: one\nnodes: {{input.nodes}}\n", encoding="utf-8")
+    with pytest.raises(GraphError) as caught:
+        Graph.read(file)
+    assert str(caught.value).startswith(f"{file}:2:8: a template is not in quotes")
 
 
 def test_a_folder_is_no_file(tmp_path: Path) -> None:

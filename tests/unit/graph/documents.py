@@ -94,6 +94,7 @@ def document(nodes: str, edges: str, **rest: Any) -> dict[str, Any]:
     for word in edges.split():
         sign = next(sign for sign in ">?:" if sign in word)
         source, target = word.split(sign)
-        extra = {"?": {"condition": "{{input.x}}"}, ":": {"default": True}}.get(sign, {})
+        asked = f"{{{{input.x == '{target}'}}}}"
+        extra = {"?": {"condition": asked}, ":": {"default": True}}.get(sign, {})
         lines.append({"from": source, "to": target, **extra})
     return {"name": "drawn", "nodes": members, "edges": lines, **rest}

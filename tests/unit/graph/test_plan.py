@@ -69,7 +69,7 @@ def test_choices_keep_the_order_of_the_document() -> None:
     assert (second, third) == (PlannedEdge("b"), PlannedEdge("c", default=True))
     assert (first.target, first.default) == ("a", False)
     assert first.condition is not None
-    assert [first.condition.evaluate({"input": {"x": x}}) for x in (1, 0)] == [True, False]
+    assert [first.condition.evaluate({"input": {"x": x}}) for x in ("a", "b")] == [True, False]
 
 
 def test_a_switch_without_edges_chooses_from_nothing() -> None:

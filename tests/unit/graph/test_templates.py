@@ -138,7 +138,7 @@ def test_a_true_subtraction_is_left_alone() -> None:
 def condition(text: Any) -> list[str]:
     found = problems(changed("/edges/1/condition", text))
     assert {(p.pointer, p.node) for p in found} <= {("/edges/1/condition", "route")}
-    return [p.message for p in found]
+    return [p.text for p in found]
 
 
 @pytest.mark.rule("D-11")
@@ -194,7 +194,7 @@ def test_a_condition_reads_what_comes_before_its_switch(text: str, part: str) ->
 def test_the_output_is_checked_like_a_spec(output: Any, pointer: str, part: str) -> None:
     (problem,) = problems(changed("/output", output))
     assert (problem.pointer, problem.node) == (pointer, None)
-    assert part in problem.message
+    assert part in problem.text
 
 
 def test_the_output_may_read_every_node() -> None:

@@ -30,7 +30,7 @@ def test_a_failed_run_says_how_many_tasks_failed_and_the_first_ones_reason(draw:
     end = finish(h.fail("c", "other"))
     assert (end.status, end.output) == ("failed", None)
     assert end.failure.kind == "Declined"
-    assert end.failure.message == "workflow has 2 failed task(s): b: no money"
+    assert end.failure.message == "node b failed: no money (and 1 more failed)"
     assert end.failure.details == {"node": "b", "failed": 2, "details": [1]}
 
 
@@ -107,7 +107,7 @@ def test_a_failure_is_told_rather_than_what_it_blocks(draw: Draw) -> None:
              [*chain("f", "a", "j"), *chain("f", "b", "j")])  # fmt: skip
     h.start()
     h.complete("a")
-    assert finish(h.fail("b")).failure.message.startswith("workflow has 1 failed task(s): b")
+    assert finish(h.fail("b")).failure.message.startswith("node b failed")
 
 
 @pytest.mark.rule("D-6")

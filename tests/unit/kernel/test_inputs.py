@@ -76,8 +76,8 @@ def test_a_missing_value_is_an_error_and_null_is_a_value(draw: Draw) -> None:
 
 @pytest.mark.rule("G-68")
 def test_a_value_json_cannot_hold_fails_the_node(draw: Draw) -> None:
-    h = draw([task("a", {"x": "{{1.0 / 0.0}}"})], [])
-    failure = failure_of(h.start(), "a")
+    h = draw([task("a", {"x": "{{1.0 / input.zero}}"})], [])
+    failure = failure_of(h.start({"zero": 0.0}), "a")
     assert failure.kind == "input"
 
 

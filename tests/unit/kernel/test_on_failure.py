@@ -58,7 +58,7 @@ def test_cancel_ends_all_that_is_active_and_names_the_node_that_failed(draw: Dra
     )  # fmt: skip
     end = finish(step)
     assert (end.status, end.failure.kind) == ("failed", "Error")
-    assert end.failure.message == "workflow has 5 failed task(s): bad: no stock"
+    assert end.failure.message == "node bad failed: no stock (and 4 more failed)"
     assert h.apply(NodeCompleted("t003", "run", 0, text({}))).ignored
 
 
@@ -81,7 +81,7 @@ def test_drain_ends_waits_and_backoffs_and_lets_running_attempts_finish(draw: Dr
     end = finish(h.complete("run", {"n": 1}))
     assert (h.status("run"), h.status("next")) == ("completed", "unreached")
     assert (end.status, end.failure.message) == (
-        "failed", "workflow has 1 failed task(s): bad: no stock",
+        "failed", "node bad failed: no stock",
     )  # fmt: skip
 
 
@@ -91,7 +91,7 @@ def test_drain_makes_no_further_attempt(draw: Draw) -> None:
     h.fail("bad", "first")
     step = h.fail("run", "second")
     assert (of(step, RetryTask), len(of(step, FailTask))) == ([], 1)
-    assert finish(step).failure.message == "workflow has 2 failed task(s): bad: first"
+    assert finish(step).failure.message == "node bad failed: first (and 1 more failed)"
 
 
 @pytest.mark.rule("D-17")
@@ -152,7 +152,7 @@ def test_of_several_nodes_retried_none_begins_after_one_that_fails_at_once(draw:
     h.fail("b")
     step = h.retry(input={})
     assert (created(step, "failed"), dispatched(step)) == (["a"], [])
-    assert "a: the input of node a" in finish(step).failure.message
+    assert "node a failed: the input of node a" in finish(step).failure.message
 
 
 @pytest.mark.rule("D-17", "G-87")
@@ -204,7 +204,7 @@ def test_old_failures_do_not_stop_a_run_that_was_retried_elsewhere(
     assert dispatched(h.retry("b")) == ["b"]
     assert kinds(h.fail("b")) == ["RetryTask"]
     assert dispatched(h.complete("b")) == ["c"]
-    assert finish(h.complete("c")).failure.message == "workflow has 1 failed task(s): a: old"
+    assert finish(h.complete("c")).failure.message == "node a failed: old"
 
 
 @pytest.mark.rule("D-17", "D-8")

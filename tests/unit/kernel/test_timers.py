@@ -113,7 +113,7 @@ def test_a_wait_for_a_signal_that_never_came_fails_and_names_it(draw: Draw) -> N
     assert (h.status("z"), h.run.status) == ("unreached", "running")
     end = finish(h.complete("b")).failure
     assert (end.kind, end.message) == (
-        "workflow.timeout", 'workflow has 1 failed task(s): w: timed out waiting for signal "paid"',
+        "workflow.timeout", 'node w failed: timed out waiting for signal "paid"',
     )  # fmt: skip
 
 

@@ -1,61 +1,85 @@
 """The shop of the demo: a small HTTP service of its own, with nothing of perdure in it.
 
-    GET  /orders/<id>   an order
+    GET  /orders/<id>   an order: 1001 is small, 1002 is large
     POST /payments      charges a card; an Idempotency-Key seen before charges nothing again
-    POST /messages      tells a customer
+    POST /messages      tells a customer, once for a key
 
 Each request is written to a log before it is answered, one JSON object a line: it is the witness
-of what was really asked, and of what was really charged.
+of what was really asked, and of what was really done. With --busy it answers 503 at times, and
+says when to come again.
 
-    python -m perdure.cli.demo.shop [--port 8470] [--log shop.log]
+    python -m perdure.cli.demo.shop [--port 8470] [--log shop.log] [--busy SEED]
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-import os
+import random
 import sys
 import threading
 import time
+from collections import Counter
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any, Final
 
-#: Seconds that the shop takes for each kind of request.
-PACE: Final = {"orders": 0.3, "payments": 0.6, "messages": 0.3}
-NODE: Final = {"orders": "fetch", "payments": "charge", "messages": "notify"}
+from perdure.cli.demo.tied import tie
 
-ITEMS: Final = [
-    {"name": "teapot", "price": 39.00},
-    {"name": "six cups", "price": 45.50},
-]
+#: Seconds that the shop takes for each kind of request.
+PACE: Final = {"orders": 0.4, "payments": 2.0, "messages": 0.4}
+NODE: Final = {"orders": "fetch", "payments": "charge", "messages": "notify"}
+#: Seconds after which a busy shop wants to be asked again.
+RETRY_AFTER: Final = 1
+
+ORDERS: Final[dict[str, list[dict[str, Any]]]] = {
+    "1001": [{"name": "teapot", "price": 39.00}, {"name": "six cups", "price": 45.50}],
+    "1002": [{"name": "writing desk", "price": 540.00}, {"name": "lamp", "price": 129.00}],
+}
 
 
 class Shop(ThreadingHTTPServer):
-    """`payments`: what was charged, by idempotency key."""
+    """`busy`: a seed for when it answers 503; None: never."""
 
     daemon_threads = True
 
-    def __init__(self, port: int, log: Path) -> None:
+    def __init__(self, port: int, log: Path, busy: int | None = None) -> None:
         super().__init__(("127.0.0.1", port), Requests)
-        self.payments: dict[str, dict[str, Any]] = {}
-        self.lock = threading.Lock()
+        self._lock = threading.Lock()
         self._log = log
+        self._busy = busy
+        self._asked: Counter[str] = Counter()
+        self._in_a_row: Counter[str] = Counter()
+        self._done: dict[str, dict[str, Any]] = {}
 
-    def note(self, **line: Any) -> None:
-        """Append to the log, at once."""
+    def asked(self, kind: str, path: str, key: str) -> bool:
+        """Note a request; whether the shop has no time for it."""
+        with self._lock:
+            busy = self._busy is not None and self._is_busy(kind)
+            self._asked[kind] += 1
+            self._in_a_row[kind] = self._in_a_row[kind] + 1 if busy else 0
+            self._note(asked=NODE[kind], path=path, key=key, busy=busy)
+            return busy
+
+    def _is_busy(self, kind: str) -> bool:
+        """Drawn for each request. The very first one is refused, and never three in a row."""
+        number = self._asked[kind]
+        if number == 0 and kind == "orders":
+            return True
+        drawn = random.Random(f"{self._busy}/{kind}/{number}").random()  # noqa: S311  no secret
+        return drawn < 0.3 and self._in_a_row[kind] < 2
+
+    def once(self, kind: str, key: str, answer: dict[str, Any], **line: Any) -> dict[str, Any]:
+        """The answer for this key: made now, with what it takes, or the one made before."""
+        with self._lock:
+            if key not in self._done:
+                self._done[key] = answer
+                self._note(did=NODE[kind], key=key, **line)
+            return self._done[key]
+
+    def _note(self, **line: Any) -> None:
         with self._log.open("a", encoding="utf-8") as log:
             log.write(json.dumps(line) + "\n")
-
-    def charge(self, key: str, amount: float) -> dict[str, Any]:
-        """The payment for this key: made now, or the one made before."""
-        with self.lock:
-            known = self.payments.get(key)
-            if known is None:
-                known = self.payments[key] = {"payment": f"PAY-{len(self.payments) + 1}"}
-                self.note(charged=amount, key=key)
-            return {**known, "amount": amount}
 
 
 class Requests(BaseHTTPRequestHandler):
@@ -72,20 +96,24 @@ class Requests(BaseHTTPRequestHandler):
 
     def _serve(self, kind: str, body: dict[str, Any]) -> None:
         key = self.headers.get("Idempotency-Key", "")
-        if kind not in PACE:
+        order = self.path.rpartition("/")[2]
+        if kind not in PACE or (kind == "orders" and order not in ORDERS):
             self._answer(404, {"error": f"nothing at {self.path}"})
             return
-        self.server.note(node=NODE[kind], path=self.path, key=key)
+        if self.server.asked(kind, self.path, key):
+            self._answer(503, {"error": "too many customers, come again"})
+            return
         time.sleep(PACE[kind] / 2)
+        answer: dict[str, Any]
         if kind == "orders":
-            total = sum(float(str(item["price"])) for item in ITEMS)
-            order = self.path.rpartition("/")[2]
-            answer: dict[str, Any] = {"id": order, "customer": "ann@example.com"}
-            answer |= {"items": ITEMS, "total": total}
+            total = sum(item["price"] for item in ORDERS[order])
+            answer = {"id": order, "customer": "ann@example.com", "items": ORDERS[order]}
+            answer |= {"total": total}
         elif kind == "payments":
-            answer = self.server.charge(key, body["amount"])
+            answer = {"payment": f"PAY-{body['order']}", "amount": body["amount"]}
+            answer = self.server.once(kind, key, answer, amount=body["amount"])
         else:
-            answer = {"sent": True}
+            answer = self.server.once(kind, key, {"sent": True}, text=body["text"])
         time.sleep(PACE[kind] / 2)
         self._answer(200, answer)
 
@@ -95,6 +123,8 @@ class Requests(BaseHTTPRequestHandler):
             self.send_response(status)
             self.send_header("Content-Type", "application/json")
             self.send_header("Content-Length", str(len(data)))
+            if status == 503:
+                self.send_header("Retry-After", str(RETRY_AFTER))
             self.end_headers()
             self.wfile.write(data)
         except OSError:
@@ -104,26 +134,23 @@ class Requests(BaseHTTPRequestHandler):
         """Nothing on stderr: the log is in the file."""
 
 
-def die_with_parent() -> None:
-    """End when standard input does: a shop never outlives the demo that began it."""
-    sys.stdin.buffer.read()
-    os._exit(0)
-
-
 def main() -> None:
     """Serve until told to stop. Prints the address it listens on."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
     parser.add_argument("--port", type=int, default=8470)
     parser.add_argument("--log", type=Path, default=Path("shop.log"))
-    parser.add_argument("--with-parent", action="store_true")
+    parser.add_argument("--busy", type=int, metavar="SEED", help="answer 503 at times")
+    parser.add_argument("--with-parent", action="store_true", help="end when standard input does")
     options = parser.parse_args()
-    shop = Shop(options.port, options.log)
+    shop = Shop(options.port, options.log, options.busy)
     print(f"http://127.0.0.1:{shop.server_address[1]}", flush=True)
     if options.with_parent:
-        threading.Thread(target=die_with_parent, daemon=True).start()
+        tie()
     try:
         shop.serve_forever(poll_interval=0.1)
     except KeyboardInterrupt:
+        sys.exit(0)
+    finally:
         shop.server_close()
 
 

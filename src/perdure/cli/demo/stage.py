@@ -1,36 +1,45 @@
-"""The demo's processes: a shop and workers, started, listened to, killed, and never left behind."""
+"""The demo's processes: a shop, workers, and commands as people type them. All are started here,
+listened to, killed here, and never left behind."""
 
 from __future__ import annotations
 
-import json
 import os
 import shlex
 import shutil
 import subprocess
 import sys
-import threading
-from collections.abc import Callable, Sequence
+import time
+from collections.abc import Sequence
+from contextlib import ExitStack
 from pathlib import Path
-from typing import Any, Self
+from typing import Self
 
-from perdure.cli.exits import Trouble
+import msgspec
+
+from perdure.cli.exits import RUN_FAILED, Trouble
+
+#: Seconds after which something is wrong.
+PATIENCE = 90
 
 
 class Shop:
-    """The shop's process. `url`: where it listens. It ends with this process, come what may."""
+    """The shop's process. `url`: where it listens."""
 
-    def __init__(self, folder: Path) -> None:
-        self._process = subprocess.Popen(
-            [sys.executable, "-m", "perdure.cli.demo.shop", "--port", "0", "--with-parent"],
+    def __init__(self, folder: Path, seed: int) -> None:
+        words = ["--port", "0", "--busy", str(seed), "--with-parent"]
+        self._process = subprocess.Popen(  # noqa: S603  the demo's own words
+            [sys.executable, "-m", "perdure.cli.demo.shop", *words],
             cwd=folder,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
+            start_new_session=True,  # Ctrl-C is for the demo, which then ends this
         )
         assert self._process.stdout is not None
         self.url = self._process.stdout.readline().strip()
         if not self.url:
-            raise Trouble("the demo's shop did not start", 1, "demo")
+            self._process.communicate()
+            raise trouble("the shop did not start")
 
     def __enter__(self) -> Self:
         return self
@@ -41,71 +50,116 @@ class Shop:
 
 
 class Worker:
-    """A process that runs `perdure …` in a folder; each line it prints on stderr is handed on.
+    """`perdure worker …` as a process of its own, tied to this one. What it says is in
+    `<name>.log`."""
 
-    `output`: its stdout, once it has ended. The environment is the reader's own, but for the
-    store: the demo's runs go nowhere else.
-    """
-
-    def __init__(self, words: Sequence[str], folder: Path, heard: Callable[[str], None]) -> None:
-        environment = {k: v for k, v in os.environ.items() if k != "PERDURE_STORE"}
-        self._process = subprocess.Popen(  # noqa: S603  the demo's own words
-            [sys.executable, "-m", "perdure", *words],
-            cwd=folder,
-            env=environment,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            start_new_session=True,  # Ctrl-C is for the demo, which then ends this
-        )
-        self.started = threading.Event()
-        self.output = ""
-        self._heard = heard
-        self._threads = [threading.Thread(target=f) for f in (self._listen, self._collect)]
-        for thread in self._threads:
-            thread.start()
+    def __init__(self, name: str, folder: Path, store: str) -> None:
+        self.name = name
+        self._said = folder / f"{name}.log"
+        with self._said.open("wb") as log:
+            self._process = subprocess.Popen(  # noqa: S603  the demo's own words
+                [sys.executable, "-m", "perdure.cli.demo.tied", *worker_words(name)],
+                cwd=folder,
+                env=environment(store),
+                stdin=subprocess.PIPE,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+            )
 
     @property
     def pid(self) -> int:
         """Its process number."""
         return self._process.pid
 
-    def kill(self) -> bool:
-        """End it as a power cut would; whether it was still alive."""
-        alive = self._process.poll() is None
+    def ready(self) -> None:
+        """Wait until it serves."""
+        until = time.monotonic() + PATIENCE
+        while "serves" not in self._said.read_text(encoding="utf-8", errors="replace"):
+            if self._process.poll() is not None or time.monotonic() > until:
+                said = self._said.read_text(encoding="utf-8", errors="replace").strip()
+                raise trouble(f"worker {self.name} did not begin to work: {said or 'no word'}")
+            time.sleep(0.05)
+
+    def kill(self) -> None:
+        """End it as a power cut would."""
         self._process.kill()
-        return alive
-
-    def wait(self, seconds: float) -> int:
-        """Its exit code, when it has ended and everything it said was handed on."""
-        try:
-            code = self._process.wait(seconds)
-        except subprocess.TimeoutExpired:
-            raise Trouble(
-                f"process {self.pid} did not end within {seconds:g} s", 1, "demo"
-            ) from None
-        for thread in self._threads:
-            thread.join()
-        return code
-
-    def _listen(self) -> None:
-        assert self._process.stderr is not None
-        for line in self._process.stderr:
-            self._heard(line.rstrip("\n"))
-            self.started.set()
-        self.started.set()
-
-    def _collect(self) -> None:
-        assert self._process.stdout is not None
-        self.output = self._process.stdout.read()
+        self._process.wait()
+        if self._process.stdin is not None:
+            self._process.stdin.close()
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *exc: object) -> None:
         self.kill()
-        self.wait(10)
+
+
+class Crew(msgspec.Struct):
+    """The workers of the demo. `alive`: those that were not killed, oldest first."""
+
+    folder: Path
+    store: str
+    stack: ExitStack
+    alive: list[Worker] = msgspec.field(default_factory=list)
+
+    def hire(self, name: str) -> Worker:
+        """Start one more; it may need a moment until it is ready."""
+        worker = self.stack.enter_context(Worker(name, self.folder, self.store))
+        self.alive.append(worker)
+        return worker
+
+    def kill(self, name: str | None) -> Worker:
+        """Kill this one; the oldest when nobody is named."""
+        worker = next((w for w in self.alive if w.name == name), self.alive[0])
+        worker.kill()
+        self.alive.remove(worker)
+        return worker
+
+
+class Said:
+    """`perdure …` as a person types it, until its end; killed on leaving if that is not reached."""
+
+    def __init__(self, words: Sequence[str], folder: Path, store: str) -> None:
+        self._words = words
+        self._process = subprocess.Popen(  # noqa: S603  the demo's own words
+            [sys.executable, "-m", "perdure", *words],
+            cwd=folder,
+            env=environment(store),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+        )
+
+    def text(self) -> str:
+        """What it printed, stdout first, once it has ended. Raises Trouble if it failed."""
+        try:
+            parts = self._process.communicate(timeout=PATIENCE)
+        except subprocess.TimeoutExpired:
+            raise trouble(f"{typed(self._words)} did not end within {PATIENCE} s") from None
+        said = "\n".join(filter(None, (part.strip("\n") for part in parts)))
+        if self._process.returncode:
+            raise trouble(f"{typed(self._words)} exited with {self._process.returncode}: {said}")
+        return said
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self._process.kill()
+        self._process.communicate()
+
+
+def worker_words(name: str) -> list[str]:
+    """The words that start a worker."""
+    return ["worker", "order.json", "steps.py", "--name", name]
+
+
+def environment(store: str) -> dict[str, str]:
+    """The reader's own environment, but for the store: the demo's runs go nowhere else."""
+    return {**os.environ, "PERDURE_STORE": store, "NO_COLOR": "1"}
 
 
 def typed(words: Sequence[str]) -> str:
@@ -121,10 +175,6 @@ def command() -> str:
     return shlex.join([str(beside)] if beside.exists() else [sys.executable, "-m", "perdure"])
 
 
-def read_lines(file: Path) -> list[dict[str, Any]]:
-    """The JSON objects of a log, one a line; none where there is no log yet."""
-    try:
-        text = file.read_text(encoding="utf-8")
-    except FileNotFoundError:
-        return []
-    return [json.loads(line) for line in text.splitlines()]
+def trouble(message: str) -> Trouble:
+    """Something without which the demo cannot go on."""
+    return Trouble(f"the demo cannot go on: {message}", RUN_FAILED, "demo")

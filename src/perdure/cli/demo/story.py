@@ -1,135 +1,150 @@
-"""How the demo tells its story: plain words and tables, for any width, with or without a
-terminal."""
+"""How the demo tells its story: what is about to happen, what happens, and what came of it."""
 
 from __future__ import annotations
 
+import re
+import select
+import sys
+import time
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 from typing import Final
 
-import click
+from perdure.cli.demo.account import Account, Check, Kill
+from perdure.cli.demo.page import Page, Span, Style
+from perdure.cli.nodes import Change
+from perdure.cli.output import took
 
-from perdure.cli.demo.account import Account, Check
-from perdure.cli.nodes import NodeBook, NodeView
-from perdure.cli.output import shortened
-
-_KINDS: Final = {
-    "HTTP": "a request to the shop",
-    "TASK": "a Python function",
-    "SWITCH": "a decision",
-    "FORK": "a fork",
-    "JOIN": "a join",
-}
-_PURPOSES: Final = {
-    "fetch": "what was ordered?",
-    "check": "is it over 500? then somebody reviews it first",
-    "review": "somebody reviews it",
+PURPOSES: Final = {
+    "fetch": "ask the shop what was ordered",
+    "check": "over 500? then somebody has to approve it",
+    "approval": "wait for that person, three days if need be",
     "prepare": "begin the next two at the same time",
     "reserve": "take the goods off the shelf",
     "charge": "charge the customer's card",
     "ready": "wait until both are done",
+    "courier": "wait until the courier comes",
     "ship": "pack it and print the label",
     "notify": "tell the customer",
 }
+#: How the engine tells of an answer that was not expected.
+_ANSWER: Final = re.compile(r"http-status: \w+ \S+: unexpected status (\d+)[^;]*")
+#: Seconds between two acts, for somebody who reads along.
+BREATH: Final = 1.5
+#: Seconds that somebody at a terminal has to press Enter.
+ENTER: Final = 20
+ACTS: Final = 4
 
 
 class Teller:
-    """Prints the story; `err`: on stderr, when stdout is for JSON."""
+    """`reader`: whether a person is at the terminal and reads along."""
 
-    def __init__(self, *, err: bool) -> None:
-        self._err = err
+    def __init__(self, page: Page, *, reader: bool) -> None:
+        self._page = page
+        self.reader = reader
+        self._began = time.time()
 
-    def say(self, text: str = "") -> None:
+    def act(self, number: int, title: str, text: str) -> None:
+        """A heading, and in one line what is about to happen."""
+        self.breathe()
+        self._page.line()
+        self._page.line((f"{number}/{ACTS}  {title}", "bold"))
+        self._page.line((text, ""), indent=5)
+        self._page.line()
+        self.breathe()
+
+    def close(self, title: str) -> None:
+        """The heading of the end."""
+        self.breathe()
+        self._page.line()
+        self._page.line((title, "bold"))
+        self._page.line()
+
+    def say(self, text: str = "", style: Style = "", indent: int = 0) -> None:
         """A line of the story."""
-        click.echo(text, err=self._err)
+        self._page.line((text, style), indent=indent, hang=2 if indent else 0)
 
-    def chapter(self, number: int, title: str) -> None:
-        """A heading."""
-        self.say()
-        self.say(click.style(f"{number}. {title}", bold=True))
+    def try_it(self, command: str) -> None:
+        """A command to copy."""
+        self._page.whole(f"     {command}")
 
-    def heard(self, line: str) -> None:
-        """A line of a worker."""
-        self.say(click.style("   | ", dim=True) + line)
+    def typed(self, command: str, said: str = "") -> None:
+        """A command, and what it printed."""
+        self._page.line(("$ ", "dim"), (command, "bold"), indent=5, hang=4)
+        for line in said.splitlines():
+            self._page.line((line, ""), indent=7, hang=4)
 
-    def killed(self, seconds: float, seed: int) -> None:
-        """The kill."""
-        text = f"KILLED (kill -9), {seconds:.2f} s after it began"
-        self.say("   | " + click.style(text, fg="red", bold=True))
-        self.say(f"     The moment was drawn at random; --seed {seed} draws it again.")
+    def event(self, change: Change, by: str) -> None:
+        """Something that was recorded just now."""
+        text, style = change.text, _style_of(change.text)
+        who = f"{by:<5}" if by else "     "
+        spans: list[Span] = [(self._at(change.time), "dim"), ("  ", ""), (who, "cyan"), ("  ", ""),
+                 (f"{change.node:<9}", ""), (f" {_plain(text)}", style)]  # fmt: skip
+        self._page.line(*spans, hang=26)
+
+    def killed(self, worker: str, pid: int, when: str) -> None:
+        """A kill."""
+        now = datetime.now().astimezone()
+        text = f"KILLED: worker {worker} (kill -9 {pid}), {when}"
+        self._page.line((self._at(now), "dim"), ("  ", ""), (text, "red"), hang=9)
+
+    def taken(self, kill: Kill) -> None:
+        """What became of what the dead one held."""
+        now = datetime.now().astimezone()
+        if kill.after is None:
+            text = "The order had just been finished: there was nothing left to take over."
+        else:
+            text = f"worker {kill.taker} has taken the order over, {took(kill.after)} after that"
+        self._page.line((self._at(now), "dim"), ("  ", ""), (text, "green"), hang=9)
 
     def plan(self, types: Mapping[str, str]) -> None:
         """The steps of the order."""
-        rows = [(node, _PURPOSES.get(node, ""), _KINDS[type]) for node, type in types.items()]
-        self.columns(rows)
-
-    def recorded(self, types: Mapping[str, str], book: NodeBook) -> None:
-        """What was on disk at the kill."""
-        self.columns([(node, *_found(book.nodes.get(node))) for node in types])
+        rows = [(node, PURPOSES.get(node, "")) for node in types]
+        self._page.table(("step", "what it does"), rows, [""] * len(rows))
 
     def account(self, found: Sequence[Account]) -> None:
-        """Before and after, side by side."""
-        rows = [("step", "before the kill", "after it")]
-        rows += [(a.node, a.before, a.after) for a in found]
-        self.columns(rows, ["dim", *(_colour(a) for a in found)])
-
-    def columns(self, rows: Sequence[Sequence[str]], styles: Sequence[str] = ()) -> None:
-        """Rows as columns, indented; a style for each row: a colour, "dim" or ""."""
-        widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
-        for number, row in enumerate(rows):
-            text = "  ".join(cell.ljust(w) for cell, w in zip(row, widths, strict=True)).rstrip()
-            style = styles[number] if styles else ""
-            self.say("   " + _styled(text, style))
+        """The journal and the others, side by side."""
+        shown = [a for a in found if a.type not in ("FORK", "JOIN")]
+        head = ("step", "recorded by", "the journal says", "the shop and the warehouse say")
+        rows = [(a.node, a.by, a.journal, a.others) for a in shown]
+        self._page.table(head, rows, [_colour(a) for a in shown])
 
     def check(self, check: Check) -> None:
         """A promise, held or broken."""
-        sign = click.style("ok", fg="green") if check.held else click.style("BROKEN", fg="red")
-        self.say(f"   {sign}  {check.promise}")
+        sign: tuple[str, Style] = ("ok      ", "green") if check.held else ("BROKEN  ", "red")
+        self._page.line(sign, (check.promise, ""), indent=3, hang=8)
+
+    def breathe(self) -> None:
+        """A moment for somebody who reads along."""
+        if self.reader:
+            time.sleep(BREATH)
+
+    def enter(self, text: str) -> None:
+        """Wait until Enter is pressed, but not for long; not at all where nobody is there."""
+        if not self.reader or not sys.stdin.isatty():
+            return
+        self._page.line((f"{text} (press Enter, or wait {ENTER} s)", "bold"), indent=5)
+        if select.select([sys.stdin], [], [], ENTER)[0]:
+            sys.stdin.readline()
+
+    def _at(self, time: datetime) -> str:
+        return f"{max(0.0, time.timestamp() - self._began):5.1f} s"
 
 
-def _colour(account: Account) -> str:
-    return {"recorded": "green", "under way": "yellow"}.get(account.standing, "")
+def _plain(text: str) -> str:
+    """What a worker would say, without what a newcomer does not need to know."""
+    return _ANSWER.sub(r"the shop answered \1", text)
 
 
-def _styled(text: str, style: str) -> str:
-    return click.style(text, dim=True) if style == "dim" else click.style(text, fg=style or None)
+def _style_of(text: str) -> Style:
+    if "failed" in text:
+        return "yellow"
+    if text.startswith(("completed", "chose", "got signal")):
+        return "green"
+    return ""
 
 
-def _found(view: NodeView | None) -> tuple[str, str]:
-    if view is None:
-        return "not reached", ""
-    if view.status == "pending":
-        return "begun", "no outcome recorded"
-    if view.branches is not None:
-        return "decided", f"go to {', '.join(view.branches)}"
-    if view.status == "skipped" or not view.output:
-        return {"skipped": "not needed", "completed": "done"}.get(view.status, view.status), ""
-    output = view.output.get("body", view.output) if isinstance(view.output, dict) else view.output
-    return "done", shortened(output, 70)
-
-
-def twice(found: Sequence[Account], keys: Mapping[str, set[str]]) -> list[str]:
-    """Why what ran again ran again, in sentences."""
-    again = [a for a in found if a.again]
-    under_way = [a.node for a in found if a.standing == "under way"]
-    lines = [f"Ran once:  {_and([a.node for a in found if a.asked == 1])}."]
-    if not again:
-        if not under_way:
-            return [*lines, "Ran twice: nothing. The kill came between two steps."]
-        begun = f"{_and(under_way).capitalize()} had not really begun."
-        return [*lines, f"Ran twice: nothing. {begun}"]
-    were = "it was" if len(again) == 1 else "they were"
-    lines += [
-        f"Ran twice: {_and([a.node for a in again])}. At the kill {were} under way, and nobody can",
-        "know how far a dead process got. What was recorded was not done again.",
-    ]
-    if "charge" in (a.node for a in again) and len(keys["charge"]) == 1:
-        lines += [
-            "The shop was asked for the payment twice, both times with the same idempotency key:",
-            f"  {next(iter(keys['charge']))}",
-            "so it knew the second request for a repeat, and charged nothing again.",
-        ]
-    return lines
-
-
-def _and(words: Sequence[str]) -> str:
-    return " and ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)
+def _colour(account: Account) -> Style:
+    if not (account.fair and account.once and account.same):
+        return "red"
+    return "yellow" if account.view is not None and account.view.lost else ""

@@ -12,8 +12,11 @@ from typing import Final
 
 from perdure.model.errors import NotFound, PayloadMissing, RunActive, StoreError
 from perdure.stores.hints import Hints
+from perdure.stores.memory.moving import restore, save
 from perdure.stores.memory.places import Places
 from perdure.stores.memory.run import MemoryRun
+from perdure.stores.memory.versions import definitions_seen, publish
+from perdure.stores.moving import SavedRun
 from perdure.stores.paging import born
 from perdure.stores.port import (
     CRASH_LIMIT,
@@ -25,6 +28,7 @@ from perdure.stores.port import (
     Beat,
     Claim,
     CommitDone,
+    DefinitionSeen,
     JournalRow,
     LoadedRun,
     Mail,
@@ -38,6 +42,7 @@ from perdure.stores.port import (
     StartDone,
     Started,
     StoredDefinition,
+    StoredRow,
     Verdict,
     WorkerInfo,
     WorkerSeen,
@@ -210,6 +215,25 @@ class MemoryStore:
 
     async def define(self, definition: StoredDefinition) -> None:
         self._definitions.setdefault(definition.hash, definition)
+
+    async def publish(self, definition: StoredDefinition) -> None:
+        publish(self._definitions, definition)
+
+    async def definitions(self, name: str | None = None) -> Sequence[DefinitionSeen]:
+        return definitions_seen(self._definitions, self._runs.values(), name)
+
+    async def rows(self, key: bytes, after: int) -> Sequence[StoredRow]:
+        run = self._runs.get(key)
+        return [] if run is None else [row for row in run.rows() if row.seq > after]
+
+    async def save(self, key: bytes) -> SavedRun:
+        run = self._runs.get(key)
+        if run is None:
+            raise NotFound(f"no run with the key {key.hex()}")
+        return save(run, self._definitions.get(run.hash))
+
+    async def restore(self, saved: SavedRun, purge_at: int | None) -> Started:
+        return restore(self._runs, self._ids, self._definitions, saved, purge_at)
 
     async def definition(self, hash: str) -> StoredDefinition:
         try:

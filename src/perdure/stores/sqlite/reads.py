@@ -51,7 +51,7 @@ def load_run(db: Connection, key: bytes) -> LoadedRun:
         Mail(n, id, kind, name, None if body is None else body.encode())
         for n, id, kind, name, body in sorted(letters, key=lambda letter: letter[0])
     ]
-    return LoadedRun(_run(tuple(columns)), journal, mail)
+    return LoadedRun(run_of_row(tuple(columns)), journal, mail)
 
 
 def read_payloads(db: Connection, key: bytes, refs: Sequence[tuple[int, int]]) -> list[bytes]:
@@ -72,7 +72,7 @@ def describe_run(db: Connection, definition: str, id: str) -> RunRow:
     found = db.execute(query("describe"), (definition, id)).fetchone()
     if found is None:
         raise NotFound(f"no run {id!r} of {definition}")
-    return _run(found)
+    return run_of_row(found)
 
 
 def read_definition(db: Connection, hash: str) -> StoredDefinition:
@@ -108,11 +108,11 @@ def find_runs(db: Connection, asked: RunQuery) -> list[RunRow]:
             "statuses": msgspec.json.encode(statuses).decode(),
         }
         found = db.execute(query("find_by_definition"), place | chosen).fetchall()
-        return [_run(row) for row in found]
+        return [run_of_row(row) for row in found]
     runs: list[RunRow] = []
     for status in dict.fromkeys(statuses):
         rows = db.execute(query("find_by_status"), place | {"status": status}).fetchall()
-        runs += [_run(row) for row in rows]
+        runs += [run_of_row(row) for row in rows]
     runs.sort(key=lambda run: (run.created, run.key), reverse=True)
     return runs[: asked.limit]
 
@@ -120,7 +120,8 @@ def find_runs(db: Connection, asked: RunQuery) -> list[RunRow]:
 _by_seq = attrgetter("seq")
 
 
-def _run(row: tuple[Any, ...]) -> RunRow:
+def run_of_row(row: tuple[Any, ...]) -> RunRow:
+    """A run from the columns of `run_columns`."""
     output_seq, output_n, *rest = row[-5:]
     place = None if output_seq is None else (output_seq, output_n)
     # The checker counts each star as one.

@@ -18,11 +18,13 @@ from typing import Any, Final, Literal
 
 from perdure.model.errors import InvalidOptions, StoreError, Unsupported
 from perdure.stores.hints import Hints
+from perdure.stores.moving import SavedRun
 from perdure.stores.port import (
     LEASE,
     Beat,
     Claim,
     CommitDone,
+    DefinitionSeen,
     JournalRow,
     LoadedRun,
     Mail,
@@ -37,11 +39,13 @@ from perdure.stores.port import (
     RunRow,
     Stall,
     StartDone,
+    Started,
     StoredDefinition,
+    StoredRow,
     WorkerInfo,
     WorkerSeen,
 )
-from perdure.stores.sqlite import claims, mailbox, reads, workers
+from perdure.stores.sqlite import claims, mailbox, moving, reads, versions, workers
 from perdure.stores.sqlite.driver import (
     Connection,
     Error,
@@ -282,6 +286,12 @@ class SqliteStore:
         values = (d.hash, d.name, d.version, d.kind, d.source, d.created)
         await self._quiet.call(lambda db: db.execute(query("define"), values))
 
+    async def publish(self, definition: StoredDefinition) -> None:
+        await self._write.call(lambda db: versions.publish(db, definition))
+
+    async def restore(self, saved: SavedRun, purge_at: int | None) -> Started:
+        return await self._write.call(lambda db: moving.restore(self._there(db), saved, purge_at))
+
     async def purge(self, limit: int) -> int:
         write, purged = self._write, 0
         while (left := limit - purged) > 0:
@@ -358,6 +368,15 @@ class SqliteStore:
 
     async def latest_definition(self, name: str) -> StoredDefinition:
         return await self._read.read(lambda db: reads.read_latest_definition(db, name))
+
+    async def definitions(self, name: str | None = None) -> Sequence[DefinitionSeen]:
+        return await self._read.read(lambda db: versions.list_definitions(db, name))
+
+    async def rows(self, key: bytes, after: int) -> Sequence[StoredRow]:
+        return await self._read.read(lambda db: moving.read_rows(db, key, after))
+
+    async def save(self, key: bytes) -> SavedRun:
+        return await self._read.read(lambda db: moving.save(db, key))
 
     async def find(self, query: RunQuery) -> Sequence[RunRow]:
         return await self._read.read(lambda db: reads.find_runs(db, query))

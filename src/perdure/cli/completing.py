@@ -1,0 +1,72 @@
+"""What a shell completes: names of runs and workflows, read from the store.
+
+Called at a keypress: it reads little, waits for nothing, and says nothing where something is
+wrong; a database is never made.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from click.shell_completion import CompletionItem
+
+if TYPE_CHECKING:
+    import click
+
+    from perdure.stores.sqlite.driver import Connection
+
+#: What is offered at most: of runs the newest.
+OFFERED: Final = 50
+
+#: Sorts after every id that begins with the same text.
+_LAST: Final = "\U0010ffff"
+
+
+def workflows(ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+    """Names of workflows that begin so."""
+    return _quietly(ctx, lambda db: _workflows(db, incomplete))
+
+
+def runs(ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+    """`workflow/`, and after the slash ids of its runs."""
+    return _quietly(ctx, lambda db: _runs(db, incomplete))
+
+
+def _workflows(db: Connection, incomplete: str) -> list[CompletionItem]:
+    from perdure.stores.sqlite.queries import query
+
+    found = db.execute(query("names_from"), (incomplete, OFFERED)).fetchall()
+    return [CompletionItem(name) for (name,) in found if name.startswith(incomplete)]
+
+
+def _runs(db: Connection, incomplete: str) -> list[CompletionItem]:
+    from perdure.stores.sqlite.queries import query
+
+    workflow, slash, start = incomplete.partition("/")
+    names = [workflow] if slash else [item.value for item in _workflows(db, workflow)]
+    if not slash and len(names) != 1:
+        return [CompletionItem(f"{name}/") for name in names]
+    chosen = names[0]
+    found = db.execute(query("ids_from"), (chosen, start, start + _LAST, OFFERED)).fetchall()
+    return [CompletionItem(f"{chosen}/{id}", help=status) for id, status in found]
+
+
+def _quietly(
+    ctx: click.Context, look: Callable[[Connection], list[CompletionItem]]
+) -> list[CompletionItem]:
+    from perdure.cli.options import DEFAULT_STORE
+    from perdure.client.urls import sqlite_file
+    from perdure.stores.sqlite.driver import connect
+
+    with contextlib.suppress(Exception):
+        store = ctx.params.get("store") or os.environ.get("PERDURE_STORE") or DEFAULT_STORE
+        file = Path(sqlite_file(store) or "").resolve()
+        if file.is_file():
+            with closing(connect(file, "ro")) as db:
+                return look(db)
+    return []

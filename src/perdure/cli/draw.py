@@ -1,0 +1,97 @@
+"""`perdure draw`: a document, a published workflow or a run as a drawing."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import click
+
+from perdure.cli.exits import NOT_FOUND, Trouble, usage
+from perdure.cli.options import existing, json_option, store_option
+from perdure.cli.output import print_json
+
+if TYPE_CHECKING:
+    from perdure.graph.definition import Graph
+
+History = Iterable[Mapping[str, Any]] | None
+
+FORMATS: Final = ("mermaid", "svg")
+#: Names that are a file's even where there is none.
+_DOCUMENTS: Final = (".json", ".yaml", ".yml")
+
+
+@click.command()
+@click.argument("what", metavar="FILE|WORKFLOW|WORKFLOW/ID")
+@click.option("--format", "-f", "form", type=click.Choice(FORMATS),
+              help="Default: what the name of the --output says, else mermaid.")  # fmt: skip
+@click.option("--output", "-o", metavar="FILE", help="Write to this file instead of stdout.")
+@store_option
+@json_option
+def draw(what: str, form: str | None, output: str | None, store: str, as_json: bool) -> None:
+    """Draw a document, the current version of a published WORKFLOW, or a run: which nodes have
+    run, how each one stands, and which way it went."""
+    form = form or ("svg" if output is not None and output.lower().endswith(".svg") else "mermaid")
+    graph, history = _found(what, store)
+    drawing = graph.svg(history) if form == "svg" else graph.mermaid(history)
+    if output is not None:
+        _write(output, drawing)
+    if as_json:
+        told = {"workflow": graph.name, "version": graph.version, "format": form}
+        print_json(told | ({"drawing": drawing} if output is None else {"file": output}))
+    elif output is None:
+        click.echo(drawing, nl=False)
+    else:
+        click.echo(f"{output} is written", err=True)
+
+
+def _found(what: str, store: str) -> tuple[Graph, History]:
+    """What is to be drawn. A file goes before a run of the same name."""
+    from perdure.graph.definition import Graph
+
+    if what == "-":
+        return Graph.load(sys.stdin.buffer.read()), None
+    if Path(what).is_file() or what.lower().endswith(_DOCUMENTS):
+        return Graph.read(what), None
+    import asyncio
+
+    try:
+        return asyncio.run(_stored(what, existing(store)))
+    except Trouble as trouble:
+        raise Trouble(
+            f"there is no file {what}, and {trouble.message}", trouble.exit_code, trouble.code
+        ) from None
+
+
+async def _stored(what: str, store: str) -> tuple[Graph, History]:
+    from perdure.client.client import Client, rebuild
+    from perdure.client.urls import store_of
+    from perdure.graph.definition import Graph
+    from perdure.model.errors import NotFound
+
+    workflow, slash, id = what.partition("/")
+    history: History = None
+    async with Client(store_of(store, read_only=True)) as client:
+        try:
+            if slash:
+                run = client.get(workflow, id)
+                row = await run._row()
+                stored = await client._store.definition(row.hash)
+                history = [record async for record in run.history()]
+            else:
+                stored = await client._store.latest_definition(workflow)
+        except NotFound as error:
+            raise Trouble(str(error), NOT_FOUND, "not-found") from None
+    definition = rebuild(stored)
+    if not isinstance(definition, Graph):
+        raise usage(f"{workflow} is a {stored.kind}: only graphs are drawn")
+    return definition, history
+
+
+def _write(file: str, text: str) -> None:
+    try:
+        Path(file).write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise usage(f"{file} cannot be written: {error.strerror}") from None

@@ -1,0 +1,86 @@
+"""Versions of a definition: which is the latest, and how many runs each has."""
+
+from __future__ import annotations
+
+import msgspec
+
+from perdure.conformance.bed import StoreBed, refused, scene
+from perdure.conformance.rows import BORN, commit, definition, new, row, start
+from perdure.model.errors import NotFound
+from perdure.stores.port import NEVER, Finish, Store
+
+
+async def hashes(store: Store, name: str | None = None) -> list[str]:
+    """What is listed, in its order."""
+    return [seen.hash for seen in await store.definitions(name)]
+
+
+class Versions(StoreBed):
+    """Cases about publishing, and about listing what was published."""
+
+    @scene
+    async def test_what_is_published_is_the_latest_also_when_it_was_known(
+        self, store: Store
+    ) -> None:
+        for n, hash in enumerate(("h1", "h2", "h3")):
+            await store.publish(definition(hash, created=BORN + n))
+            assert (await store.latest_definition("order")).hash == hash
+        await store.publish(definition("h1", created=BORN + 9))
+        assert (await store.latest_definition("order")).hash == "h1"
+        assert (await store.definition("h1")).created == BORN + 9
+        assert await hashes(store) == ["h1", "h3", "h2"]
+
+    @scene
+    async def test_a_clock_that_went_back_does_not_undo_what_is_published(
+        self, store: Store
+    ) -> None:
+        await store.publish(definition("h1", created=BORN + 50))
+        await store.publish(definition("h2", created=BORN))
+        assert (await store.latest_definition("order")).hash == "h2"
+        assert (await store.definition("h2")).created == BORN + 51
+
+    @scene
+    async def test_what_is_published_keeps_its_source(self, store: Store) -> None:
+        await store.define(definition("h1", b"first"))
+        await store.publish(definition("h1", b"again", created=BORN + 1))
+        assert (await store.definition("h1")).source == b"first"
+
+    @scene
+    async def test_making_a_published_definition_known_changes_nothing(self, store: Store) -> None:
+        await store.publish(definition("h1"))
+        await store.publish(definition("h2", created=BORN + 1))
+        await store.define(definition("h1", created=BORN + 2))
+        assert (await store.latest_definition("order")).hash == "h2"
+
+    @scene
+    async def test_versions_are_listed_by_name_with_their_runs(self, store: Store) -> None:
+        other = msgspec.structs.replace(definition("h9", created=BORN + 7), name="another")
+        for one in (definition("h1"), definition("h2", created=BORN + 1), other):
+            await store.define(one)
+        runs = [new(n, owner="w1") for n in range(5)]
+        for n, run in enumerate(runs):
+            run.hash = "h1" if n < 4 else "h2"
+        await start(store, *runs)
+        await commit(store, row(0, 2, change=Finish("failed", NEVER - 1)))
+        await commit(store, row(1, 2, change=Finish("completed", NEVER - 1)))
+        seen = await store.definitions()
+        assert [(one.name, one.hash, one.running, one.ended) for one in seen] == [
+            ("another", "h9", 0, 0), ("order", "h2", 1, 0), ("order", "h1", 2, 2),
+        ]  # fmt: skip
+        assert (seen[0].version, seen[0].kind, seen[0].created) == ("1", "graph", BORN + 7)
+        assert await hashes(store, "order") == ["h2", "h1"]
+
+    @scene
+    async def test_nothing_is_listed_where_nothing_is_known(self, store: Store) -> None:
+        assert await hashes(store) == []
+        await store.define(definition())
+        assert await hashes(store, "orde") == []
+        with refused(NotFound):
+            await store.latest_definition("orde")
+
+    @scene
+    async def test_of_two_with_one_time_the_one_that_came_last_is_first(self, store: Store) -> None:
+        for hash in ("h1", "h2"):
+            await store.define(definition(hash))
+        assert await hashes(store) == ["h2", "h1"]
+        assert (await store.latest_definition("order")).hash == "h2"

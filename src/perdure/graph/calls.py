@@ -1,0 +1,71 @@
+"""Whether the TASK nodes of a document call their steps as these can be called.
+
+Told from the text alone: a value that holds a template is a run's own affair, its name is not.
+The steps come from whoever has them; a document by itself knows none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Protocol
+
+from msgspec import UNSET
+
+from perdure.expr import ExprError
+from perdure.expr.template_text import compile_text
+from perdure.graph.document import Document, NodeEntry
+from perdure.graph.form import templated
+from perdure.graph.read import pointer
+from perdure.model.graph_rules import Finding, did_you_mean
+from perdure.model.unknown import UNKNOWN, UNKNOWN_TEXT
+
+
+class Callee(Protocol):
+    """What is asked of a step: what is wrong with an input, as far as it is known."""
+
+    def misfits(self, input: Any, /) -> Sequence[tuple[Sequence[str | int], str, str]]:
+        """For each problem the place below the input, what is wrong, and what to do. UNKNOWN and
+        UNKNOWN_TEXT stand for what only a run can tell; UNSET is a call without input."""
+        ...
+
+
+def call_problems(document: Document, steps: Mapping[str, Callee]) -> Iterator[Finding]:
+    """Calls of steps that are not there, or that their steps would refuse."""
+    for node in document.nodes:
+        if node.type == "TASK" and isinstance(node.spec, dict):
+            yield from _call(node, node.spec, steps)
+
+
+def _call(node: NodeEntry, spec: dict[str, Any], steps: Mapping[str, Callee]) -> Iterator[Finding]:
+    name, at = spec.get("step"), f"{node.at}/spec"
+    if not isinstance(name, str) or templated(name):
+        return
+    step = steps.get(name)
+    if step is None:
+        hint = did_you_mean(name, list(steps)) or "list it, with --app or beside the graph"
+        yield Finding(f"{at}/step", f'there is no step "{name}"', node.id, hint)
+        return
+    given = _known(spec["input"]) if "input" in spec else UNSET
+    for path, message, hint in step.misfits(given):
+        place = f"{at}/input" if "input" in spec else at
+        for key in path:
+            place = pointer(place, key)
+        yield Finding(place, message, node.id, hint)
+
+
+def _known(value: Any) -> Any:
+    """The value as a run passes it on, with UNKNOWN for what it fills in."""
+    if isinstance(value, dict):
+        return {key: _known(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_known(item) for item in value]
+    if not templated(value):
+        return value
+    try:
+        text = compile_text(value)
+    except ExprError:
+        return UNKNOWN  # told as an error of its own
+    if not text.programs:
+        return text.literal()
+    # With text around it a template is a text, whatever it holds.
+    return UNKNOWN if text.whole is not None else UNKNOWN_TEXT

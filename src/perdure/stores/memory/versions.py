@@ -1,0 +1,47 @@
+"""Published definitions in memory: the latest of a name, and how many runs each has."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+
+import msgspec
+
+from perdure.stores.memory.run import MemoryRun
+from perdure.stores.port import DefinitionSeen, StoredDefinition
+
+
+def publish(known: dict[str, StoredDefinition], definition: StoredDefinition) -> None:
+    """Make it the latest of its name."""
+    found = known.get(definition.hash, definition)
+    others = [d.created for d in known.values() if d.name == found.name and d.hash != found.hash]
+    created = max([definition.created, *(time + 1 for time in others)])
+    known[found.hash] = msgspec.structs.replace(found, created=created)
+
+
+def make_known(known: dict[str, StoredDefinition], definition: StoredDefinition) -> None:
+    """Keep it as an older one than the latest of its name."""
+    others = [d.created - 1 for d in known.values() if d.name == definition.name]
+    created = min(definition.created, max(others, default=definition.created))
+    known.setdefault(definition.hash, msgspec.structs.replace(definition, created=created))
+
+
+def definitions_seen(
+    known: dict[str, StoredDefinition], runs: Iterable[MemoryRun], name: str | None
+) -> list[DefinitionSeen]:
+    """By name, the latest first; of two with one time, the one that came last."""
+    counts = Counter((run.hash, run.status == "running") for run in runs)
+    chosen = [d for d in reversed(known.values()) if name is None or d.name == name]
+    chosen.sort(key=lambda d: (d.name, -d.created))
+    return [
+        DefinitionSeen(
+            d.hash,
+            d.name,
+            d.version,
+            d.kind,
+            d.created,
+            counts[d.hash, True],
+            counts[d.hash, False],
+        )
+        for d in chosen
+    ]

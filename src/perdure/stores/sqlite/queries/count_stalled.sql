@@ -1,0 +1,1 @@
+SELECT count(*) FROM run WHERE stalled IS NOT NULL

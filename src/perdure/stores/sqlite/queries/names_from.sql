@@ -1,0 +1,1 @@
+SELECT DISTINCT name FROM definition WHERE name >= ? ORDER BY name LIMIT ?

@@ -1,0 +1,4 @@
+SELECT
+    {run_columns}
+FROM run
+WHERE key = ?

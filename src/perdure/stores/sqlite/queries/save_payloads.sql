@@ -1,0 +1,1 @@
+SELECT seq, n, value FROM payload WHERE run = ? ORDER BY seq, n

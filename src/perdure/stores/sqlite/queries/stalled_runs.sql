@@ -1,0 +1,1 @@
+SELECT definition, id, stalled FROM run WHERE stalled IS NOT NULL LIMIT ?

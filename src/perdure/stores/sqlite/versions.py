@@ -1,0 +1,23 @@
+"""Published definitions: the latest of a name, and how many runs each has."""
+
+from __future__ import annotations
+
+from perdure.stores.port import DefinitionSeen, StoredDefinition
+from perdure.stores.sqlite.driver import Connection
+from perdure.stores.sqlite.queries import query
+
+
+def publish(db: Connection, definition: StoredDefinition) -> None:
+    """Make it the latest of its name, in one statement."""
+    d = definition
+    values = {
+        "hash": d.hash, "name": d.name, "version": d.version, "kind": d.kind, "source": d.source,
+        "created": d.created,
+    }  # fmt: skip
+    db.execute(query("publish"), values)
+
+
+def list_definitions(db: Connection, name: str | None) -> list[DefinitionSeen]:
+    """By name, the latest first."""
+    found = db.execute(query("list_definitions"), {"name": name}).fetchall()
+    return [DefinitionSeen(*row) for row in found]

@@ -1,0 +1,69 @@
+"""`completion`: the shell's script, and what it asks for at a keypress."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from click.shell_completion import ShellComplete
+
+from perdure.cli.main import main
+from tests.cli.commands import GREETING, perdure, write
+
+pytestmark = pytest.mark.usefixtures("folder")
+
+
+def offered(*words: str) -> list[str]:
+    """What is offered for the last word."""
+    complete = ShellComplete(main, {}, "perdure", "_PERDURE_COMPLETE")
+    items = complete.get_completions(list(words[:-1]), words[-1])
+    return [item.value for item in items if item.type == "plain"]
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_every_shell_gets_a_script_that_asks_perdure(shell: str) -> None:
+    script = perdure("completion", shell).stdout
+    assert f"_PERDURE_COMPLETE={shell}_complete" in script
+    document = json.loads(perdure("completion", shell, "--json").stdout)
+    assert document == {"shell": shell, "script": script.removesuffix("\n")}
+
+
+def test_a_shell_that_is_not_known_is_refused() -> None:
+    assert "bash" in perdure("completion", "tcsh", code=2).stderr
+
+
+def test_commands_and_options_are_completed() -> None:
+    assert offered("def") == ["definitions"]
+    assert "--where" in offered("list", "--w")
+    assert offered("list", "--where", "status=f") == ["status=failed"]
+
+
+def test_runs_and_workflows_of_the_store_are_completed() -> None:
+    write("other.json", {**GREETING, "name": "other"})
+    for file, id in (("greeting.json", "ann"), ("greeting.json", "bob"), ("other.json", "o/1")):
+        perdure("start", file, "--id", id, "--input", '{"name": "x"}')
+    assert offered("show", "") == ["greeting/", "other/"]
+    assert offered("why", "gr") == ["greeting/bob", "greeting/ann"]
+    assert offered("cancel", "greeting/a") == ["greeting/ann"]
+    assert offered("signal", "other/o/") == ["other/o/1"]
+    assert offered("signal", "other/o/1", "g") == []
+    assert offered("definitions", "o") == ["other"]
+    assert offered("start", "o") == ["other"]
+    assert offered("list", "--workflow", "g") == ["greeting"]
+    assert offered("show", "none/") == []
+
+
+def test_the_store_that_is_named_is_asked() -> None:
+    store = ("--store", "sqlite:///other.db")
+    perdure("start", "greeting.json", "--id", "ann", *store)
+    assert offered("show", *store, "greeting/") == ["greeting/ann"]
+    assert offered("show", "greeting/") == []
+
+
+def test_what_is_wrong_with_the_store_is_not_told_at_a_keypress() -> None:
+    assert offered("show", "a/") == []
+    assert not Path("perdure.db").exists()
+    Path("perdure.db").write_text("no database", encoding="utf-8")
+    assert offered("show", "a/") == offered("show", "") == []
+    assert offered("show", "--store", "odd:", "a/") == []
