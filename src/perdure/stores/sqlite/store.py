@@ -52,15 +52,12 @@ from perdure.stores.sqlite.driver import (
     check_version,
     connect,
     data_version,
-    dotted,
     explain,
-    has_wal_reset_bug,
     patiently,
-    version,
 )
 from perdure.stores.sqlite.due import Due, look
 from perdure.stores.sqlite.journal import commit_rows
-from perdure.stores.sqlite.locks import FileLock, WorkerLocks, advice, holder
+from perdure.stores.sqlite.locks import FileLock, WorkerLocks
 from perdure.stores.sqlite.migrate import (
     check_current,
     check_place,
@@ -71,6 +68,7 @@ from perdure.stores.sqlite.migrate import (
 from perdure.stores.sqlite.purge import PURGED_AT_ONCE, purge_some
 from perdure.stores.sqlite.queries import query
 from perdure.stores.sqlite.readers import Readers
+from perdure.stores.sqlite.sharing import lock_file
 from perdure.stores.sqlite.starts import start_runs
 from perdure.stores.sqlite.transaction import Transaction
 from perdure.stores.sqlite.watch import Watch
@@ -163,7 +161,7 @@ class SqliteStore:
     def _open(self) -> Connection:
         check_version()
         check_place(self.path)
-        self._take_lock()
+        self._lock = lock_file(self.path, unsafe=self._unsafe, timeout=self._timeout)
         db: Connection | None = None
         try:
             db = connect(self.path, "rwc")
@@ -191,38 +189,6 @@ class SqliteStore:
         db.execute("PRAGMA wal_autocheckpoint = 0")
         migrate(db, self.path)
         self._file = self._file_now()
-
-    def _take_lock(self) -> None:
-        """Shared by processes that can share the file; alone on a library where they cannot."""
-        file = Path(f"{self.path}-lock")
-        alone = has_wal_reset_bug() and not self._unsafe
-        try:
-            self._lock = self._lock_in_time(file, alone=alone)
-        except OSError as error:
-            raise StoreError(
-                f"lock file {file} cannot be written ({error.strerror}): "
-                + advice(error, "check the permissions of the folder")
-            ) from error
-        if self._lock is not None:
-            if alone:
-                self._lock.sign()
-        elif not self._unsafe:
-            raise StoreError(
-                f"database {self.path} is in use by {holder(file)}, and SQLite "
-                f"{dotted(version())} can lose commits when two processes write: stop the other "
-                "one, let both use a newer SQLite (pip install 'perdure[sqlite-latest]'), or "
-                "accept the risk with unsafe=True (in a URL: ?unsafe=1)"
-            )
-
-    def _lock_in_time(self, file: Path, *, alone: bool) -> FileLock | None:
-        """Where processes share, the last one to leave is alone for the moment of its leaving,
-        which is waited for."""
-        deadline = time.monotonic() + self._timeout
-        while True:
-            lock = FileLock.take(file, shared=not alone)
-            if lock is not None or alone or self._unsafe or time.monotonic() > deadline:
-                return lock
-            time.sleep(0.01)
 
     def _release_lock(self) -> None:
         if self._lock is not None:

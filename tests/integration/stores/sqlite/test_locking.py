@@ -12,7 +12,7 @@ import pytest
 from perdure.conformance.rows import commit, definition, key, new, row, start, worker
 from perdure.model.errors import StoreError, Unsupported
 from perdure.stores.sqlite import SqliteStore
-from perdure.stores.sqlite import store as module
+from perdure.stores.sqlite import sharing as module
 from perdure.stores.sqlite.driver import sqlite3
 from perdure.stores.sqlite.locks import FileLock, WorkerLocks
 

@@ -14,7 +14,7 @@ import pytest
 from perdure.conformance.rows import commit, key, new, row, start
 from perdure.model.errors import InvalidOptions, StoreError
 from perdure.stores.sqlite import SqliteStore
-from perdure.stores.sqlite import store as module
+from perdure.stores.sqlite import sharing as module
 from perdure.stores.sqlite.driver import sqlite3
 
 NOBODY = 65534
