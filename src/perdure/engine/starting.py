@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
-from typing import Any, cast
+from typing import Any
 
 import msgspec
 from msgspec import Raw
@@ -58,7 +58,7 @@ def begin(
     check_run_id(request.id)
     definition.check_input(request.input)
     run = Run()
-    machine = cast("Machine", definition.machine(run, deps))
+    machine: Machine = definition.machine(run, deps)
     now = deps.now()
     due = now + request.delay
     deadline = None if definition.max_duration is None else due + definition.max_duration

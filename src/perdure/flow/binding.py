@@ -44,7 +44,7 @@ class Binder:
     parameter takes the input *as its value*. Anything else is InvalidRequest.
     """
 
-    __slots__ = ("_extra", "_plain", "_rest", "known", "named", "step", "written")
+    __slots__ = ("_extra", "_plain", "_rest", "_undemanding", "known", "named", "step", "written")
 
     def __init__(self, step: str, function: Callable[..., Any]) -> None:
         signature = function_signature(function)
@@ -65,6 +65,8 @@ class Binder:
         self._plain = not (self._rest or self._extra) and all(
             p.kind is not inspect.Parameter.POSITIONAL_ONLY for p in self.named
         )
+        #: It can do without any input.
+        self._undemanding = self._plain and not any(p.required for p in self.named)
 
     def bind(self, input: Any = UNSET) -> Arguments:
         """Arguments for the function. Raises InvalidRequest."""
@@ -81,6 +83,8 @@ class Binder:
                     bound[parameter.name] = self._converted(parameter, value)
             else:
                 return _NO_ARGUMENTS, bound
+        elif input is UNSET and self._undemanding:
+            return _NO_ARGUMENTS, {}
         return self._bind_otherwise(input)
 
     def _bind_otherwise(self, input: Any) -> Arguments:
