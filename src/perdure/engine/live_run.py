@@ -23,6 +23,7 @@ from perdure.codec.journal import encode_row
 from perdure.engine.effects import Inputs
 from perdure.engine.ending import finish_of
 from perdure.engine.mailbox import Mailbox, event_of
+from perdure.engine.outages import READING
 from perdure.engine.runners import Runners
 from perdure.engine.timers import Timers
 from perdure.kernel.actions import Ignored, Refused, Transition
@@ -292,9 +293,9 @@ class LiveRun:
         fold_transition(self.run, transition)
         return transition
 
-    def _try_again_later(self, error: Exception) -> None:
+    def _try_again_later(self, error: StoreError) -> None:
         """Transient: the event stays at the front of the inbox."""
-        _log.warning("%s/%s: %s; trying again", self.definition.name, self.run_id, error)
+        self._shell.outages.note(READING, error)
         self._decision = _nothing()
         self.timers.after(TRY_AGAIN, self._forget_decision)
 
@@ -327,6 +328,7 @@ class LiveRun:
         except Exception as error:
             answer = error if isinstance(error, StoreError) else StoreError(str(error))
         else:
+            self._shell.outages.note(READING, None)
             found = dict(zip(apart, map(Raw, values), strict=True))
             answer = Loaded(_held(outputs, found), _held(signals, found))
         self.fetching -= 1
@@ -357,11 +359,13 @@ class LiveRun:
         try:
             messages = await self._shell.store.mail(self.key, self.mailbox.taken)
         except StoreError as error:
-            _log.warning("%s/%s: its mail: %s", self.definition.name, self.run_id, error)
+            self._shell.outages.note(READING, error)
             messages = ()  # the next beat says again that there is some
         except Exception:
             _log.exception("%s/%s: its mail could not be read", self.definition.name, self.run_id)
             messages = ()
+        else:
+            self._shell.outages.note(READING, None)
         self.mailbox.fetching = False
         self.fetching -= 1
         if self.dead:

@@ -15,6 +15,8 @@ _log = logging.getLogger("perdure.engine")
 #: Seconds from the first line to the second, doubled each time up to the most.
 FIRST_PAUSE: Final = 2.0
 LONGEST_PAUSE: Final = 300.0
+#: What runs in memory ask the store for, in words.
+READING: Final = "reading what runs have recorded"
 
 
 class Outages:

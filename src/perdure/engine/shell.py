@@ -27,7 +27,7 @@ from perdure.engine.ids import Ids
 from perdure.engine.lane import Lane
 from perdure.engine.live_run import LiveRun
 from perdure.engine.observing import Observer, shielded
-from perdure.engine.outages import Outages
+from perdure.engine.outages import READING, Outages
 from perdure.engine.parking import Parking
 from perdure.engine.retention import purge_for_ever
 from perdure.engine.retrying import RetryRequest, Writer, retry
@@ -437,11 +437,13 @@ class Shell:
         delay = 0.05
         while True:
             try:
-                return (await self.store.payloads(key, [place]))[0]
+                value = (await self.store.payloads(key, [place]))[0]
+                self.outages.note(READING, None)
+                return value
             except PayloadMissing:
                 raise
             except StoreError as error:
-                _log.warning("a recorded value could not be read (%s); trying again", error)
+                self.outages.note(READING, error)
                 await asyncio.sleep(delay)
                 delay = min(delay * 2, 5.0)
 

@@ -20,7 +20,7 @@ from perdure.kernel.plan import GraphPlan
 from perdure.kernel.protocol import Deps, Load, Loaded
 from perdure.kernel.run import KeptSignal, NodeState, Run, put_back
 from perdure.kernel.scope import SystemView, TaskViews
-from perdure.model.errors import InvalidRequest, RunFinished, StoreError
+from perdure.model.errors import InvalidRequest, PayloadMissing, RunFinished
 
 #: The output of a control node.
 EMPTY: Final = Raw(b"{}")
@@ -178,13 +178,13 @@ class Turn:
             self.outputs[node] = output
 
     def loaded(self, load: Load, answer: Loaded) -> None:
-        """The answer to a Load. Raises StoreError when a part of it is missing (D-9)."""
+        """The answer to a Load. Raises PayloadMissing when a part of it is missing (D-9)."""
         for node in load.outputs:
             if node not in answer.outputs:
-                raise StoreError(f"the recorded output of node {node} was not found")
+                raise PayloadMissing(f"the recorded output of node {node} was not found")
         for signal in load.signals:
             if signal not in answer.signals:
-                raise StoreError(f"the recorded payload of signal {signal} was not found")
+                raise PayloadMissing(f"the recorded payload of signal {signal} was not found")
         for node in load.outputs:
             self.outputs[node] = answer.outputs[node]
         if load.signals:
