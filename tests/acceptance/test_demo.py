@@ -130,6 +130,7 @@ def read(terminal: int, end: str) -> str:
         (signal.SIGINT, "$ perdure why"),
         (signal.SIGTERM, "KILLED"),
         (signal.SIGHUP, "$ perdure worker"),
+        (signal.SIGQUIT, "2/4"),
         (signal.SIGKILL, "KILLED"),
     ],
 )

@@ -64,14 +64,14 @@ def demo(seed: int | None, keep: bool, as_json: bool) -> None:
 
 
 def _stop_once() -> None:
-    """Ctrl-C, SIGTERM and the end of the terminal stop the demo; whoever is impatient does not
-    stop the cleaning up."""
+    """Every way in which people end a program stops the demo; whoever is impatient does not stop
+    the cleaning up."""
     import signal
     import threading
 
     if threading.current_thread() is not threading.main_thread():
         return
-    numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+    numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
 
     def stop(number: int, frame: object) -> None:
         for each in numbers:
