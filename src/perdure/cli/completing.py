@@ -23,9 +23,6 @@ if TYPE_CHECKING:
 #: What is offered at most: of runs the newest.
 OFFERED: Final = 50
 
-#: Sorts after every id that begins with the same text.
-_LAST: Final = "\U0010ffff"
-
 
 def workflows(ctx: click.Context, incomplete: str) -> list[CompletionItem]:
     """Names of workflows that begin so."""
@@ -38,21 +35,20 @@ def runs(ctx: click.Context, incomplete: str) -> list[CompletionItem]:
 
 
 def _workflows(db: Connection, incomplete: str) -> list[CompletionItem]:
-    from perdure.stores.sqlite.queries import query
+    from perdure.stores.sqlite.completing import names_from
 
-    found = db.execute(query("names_from"), (incomplete, OFFERED)).fetchall()
-    return [CompletionItem(name) for (name,) in found if name.startswith(incomplete)]
+    return [CompletionItem(name) for name in names_from(db, incomplete, OFFERED)]
 
 
 def _runs(db: Connection, incomplete: str) -> list[CompletionItem]:
-    from perdure.stores.sqlite.queries import query
+    from perdure.stores.sqlite.completing import ids_from
 
     workflow, slash, start = incomplete.partition("/")
     names = [workflow] if slash else [item.value for item in _workflows(db, workflow)]
     if not slash and len(names) != 1:
         return [CompletionItem(f"{name}/") for name in names]
     chosen = names[0]
-    found = db.execute(query("ids_from"), (chosen, start, start + _LAST, OFFERED)).fetchall()
+    found = ids_from(db, chosen, start, OFFERED)
     return [CompletionItem(f"{chosen}/{id}", help=status) for id, status in found]
 
 

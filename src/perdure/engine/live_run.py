@@ -15,9 +15,8 @@ import asyncio
 import logging
 from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
-
-from msgspec import Raw
 
 from perdure.codec.journal import encode_row
 from perdure.engine.effects import Inputs
@@ -26,6 +25,7 @@ from perdure.engine.mailbox import Mailbox, event_of
 from perdure.engine.outages import READING
 from perdure.engine.runners import Runners
 from perdure.engine.timers import Timers
+from perdure.engine.values import Place, answer, apart, fetched
 from perdure.kernel.actions import Ignored, Refused, Transition
 from perdure.kernel.fold import fold_transition
 from perdure.kernel.protocol import Decision, Load, Loaded, Machine
@@ -39,9 +39,6 @@ if TYPE_CHECKING:
     from perdure.engine.shell import Shell
 
 _log = logging.getLogger("perdure.engine")
-
-#: Where a recorded value stands: in memory, or in the payload (seq, n).
-Place = Raw | tuple[int, int]
 
 _NOTHING: Final[Mapping[str, Place]] = {}
 
@@ -307,38 +304,31 @@ class LiveRun:
 
     def _load(self, asked: Load) -> None:
         """Answer at once from memory, else fetch from the store and go on when it is there."""
-        outputs = {node: self.outputs.get(node) for node in asked.outputs}
-        signals = {id: self.signals.get(id) for id in asked.signals}
-        apart = [p for p in (*outputs.values(), *signals.values()) if isinstance(p, tuple)]
-        if not apart:
-            self._resume(Loaded(_held(outputs, {}), _held(signals, {})))
-            return
-        self.fetching += 1
-        self._shell.spawn(self._fetch(outputs, signals, apart))
-
-    async def _fetch(
-        self,
-        outputs: Mapping[str, Place | None],
-        signals: Mapping[str, Place | None],
-        apart: list[tuple[int, int]],
-    ) -> None:
-        answer: Loaded | Exception
-        try:
-            values = await self._shell.store.payloads(self.key, apart)
-        except Exception as error:
-            answer = error if isinstance(error, StoreError) else StoreError(str(error))
+        if apart(asked, self.outputs, self.signals):
+            self.fetching += 1
+            self._shell.spawn(self._fetch(asked))
         else:
-            self._shell.outages.note(READING, None)
-            found = dict(zip(apart, map(Raw, values), strict=True))
-            answer = Loaded(_held(outputs, found), _held(signals, found))
-        self.fetching -= 1
-        self._resume(answer)
+            self._resume(answer(asked, self.outputs, self.signals, {}))
 
-    def _resume(self, answer: Loaded | Exception) -> None:
+    async def _fetch(self, asked: Load) -> None:
+        shell = self._shell
+        made: Loaded | Exception
+        try:
+            made = await fetched(
+                asked, self.outputs, self.signals, partial(shell.store.payloads, self.key)
+            )
+        except Exception as error:
+            made = error if isinstance(error, StoreError) else StoreError(str(error))
+        else:
+            shell.outages.note(READING, None)
+        self.fetching -= 1
+        self._resume(made)
+
+    def _resume(self, made: Loaded | Exception) -> None:
         decision, self._decision = self._decision, None
         if decision is None or self.dead:
             return
-        self._go_on(decision, answer)
+        self._go_on(decision, made)
         self.pump()
 
     def heard_of(self, newest: int) -> None:
@@ -490,19 +480,6 @@ class LiveRun:
         # They refer to one another: until the garbage collector came by, nothing of the run would
         # be freed.
         del self.work
-
-
-def _held(
-    places: Mapping[str, Place | None], apart: Mapping[tuple[int, int], Raw]
-) -> dict[str, Raw]:
-    """The values that are there."""
-    found = {}
-    for name, place in places.items():
-        if isinstance(place, Raw):
-            found[name] = place
-        elif place is not None:
-            found[name] = apart[place]
-    return found
 
 
 def _nothing() -> Decision:

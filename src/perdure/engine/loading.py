@@ -15,7 +15,8 @@ import msgspec
 
 from perdure.codec.journal import decode_row
 from perdure.engine.effects import Effects, Inputs
-from perdure.engine.live_run import LiveRun, Place
+from perdure.engine.live_run import LiveRun
+from perdure.engine.values import Place
 from perdure.kernel.actions import (
     BufferSignal,
     CompleteTask,

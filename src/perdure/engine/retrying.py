@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
+from functools import partial
 from typing import Any, Final, cast
 
 import msgspec
@@ -20,10 +21,11 @@ from perdure.codec.journal import encode_row
 from perdure.engine.ending import finish_of
 from perdure.engine.loading import Recorded, fetch_context, read_journal
 from perdure.engine.mailbox import event_of
+from perdure.engine.values import fetched
 from perdure.kernel.actions import Ignored, Refused, Transition
 from perdure.kernel.events import Event, RunRetried
 from perdure.kernel.fold import fold_transition
-from perdure.kernel.protocol import Deps, Load, Loaded, Machine
+from perdure.kernel.protocol import Deps, Loaded, Machine
 from perdure.model.definition import Definition
 from perdure.model.errors import PerdureError, StoreError
 from perdure.stores.port import Claim, Finish, JournalRow, Mail, Reopen, RunChange, Store, Verdict
@@ -158,23 +160,9 @@ async def _apply(
         except StopIteration as stop:
             transition: Transition = stop.value
             return transition
-        answer = await _load(store, asked, recorded, key)
-
-
-async def _load(store: Store, asked: Load, recorded: Recorded, key: bytes) -> Loaded:
-    async def values(names: Sequence[str], places: Any) -> dict[str, Raw]:
-        found = {}
-        for name in names:
-            place = places.get(name)
-            if isinstance(place, tuple):
-                place = Raw((await store.payloads(key, [place]))[0])
-            if place is not None:
-                found[name] = place
-        return found
-
-    return Loaded(
-        await values(asked.outputs, recorded.outputs), await values(asked.signals, recorded.signals)
-    )
+        answer = await fetched(
+            asked, recorded.outputs, recorded.signals, partial(store.payloads, key)
+        )
 
 
 async def _commit(store: Store, row: JournalRow) -> bool:

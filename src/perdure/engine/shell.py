@@ -119,19 +119,18 @@ class Shell:
         self.outages = Outages(clock.monotonic)
         self.unwritten = Unwritten()
         self.timeouts = Timeouts()
-        self.dispatcher = Dispatcher(
-            handlers, codec, clock, self.timeouts, resources, reveal, redact
-        )
+        tools = (resources, reveal, redact)
+        self.dispatcher = Dispatcher(handlers, codec, clock, self.timeouts, *tools)
         self.deps = Deps(clock.now, self.ids.text, random.random, codec, self._policy)
-        at_once = not store.durable
+        at_once, told = not store.durable, self.outages.note
         self.commits: Lane[JournalRow, Verdict] = Lane(
             store.commit,
             at_once=at_once,
             alone=lambda: len(self.live) == 1,
-            note=partial(self.outages.note, "writing rows"),
+            note=partial(told, "writing rows"),
         )
         self.starts: Lane[NewRun, Started] = Lane(
-            store.start, at_once=at_once, note=partial(self.outages.note, "starting runs")
+            store.start, at_once=at_once, note=partial(told, "starting runs")
         )
         self.waiters = Waiters(store, self.live.__contains__)
         self.effects = Effects(self)

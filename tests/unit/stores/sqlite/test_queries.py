@@ -15,6 +15,8 @@ from perdure.stores.sqlite.queries import migration, query, query_for, statement
 
 PACKAGE = Path(str(files("perdure.stores.sqlite")))
 NAMES = sorted(path.stem for path in (PACKAGE / "queries").glob("*.sql"))
+#: Asked by hand, and counting all runs is what is asked for.
+FOR_PEOPLE = {"list_definitions"}
 PARTS = {"run_columns", "crash_count", "last_read"}
 
 
@@ -39,7 +41,9 @@ def plan(db: Connection, name: str) -> list[str]:
 def test_every_query_is_valid_and_walks_no_table_of_runs_or_rows(db: Connection, name: str) -> None:
     steps = plan(db, name)
     walks = [step for step in steps if re.match(r"SCAN (run|journal|payload|mailbox)\b", step)]
-    assert walks == []
+    # Holds stalled runs alone, which are few.
+    walks = [step for step in walks if step != "SCAN run USING INDEX run_stalled"]
+    assert walks == ([] if name not in FOR_PEOPLE else ["SCAN run"])
 
 
 @pytest.mark.parametrize(
