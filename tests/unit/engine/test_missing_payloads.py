@@ -6,6 +6,7 @@ import asyncio
 import logging
 from typing import Any
 
+import msgspec
 import pytest
 
 from perdure.flow.step import step
@@ -57,12 +58,11 @@ def test_a_run_whose_value_is_gone_stalls_and_goes_on_when_it_is_back(g: Any) ->
         async with killed(store, g, give, take, slow) as engine:
             await engine.start(g, {"text": LARGE}, id="1")
             await asyncio.sleep(10)
-        payloads = store._runs[(await store.describe(g.name, "1")).key].payloads
-        kept = dict(payloads)
+        journal = store._runs[(await store.describe(g.name, "1")).key].journal
+        kept = {seq: row for seq, row in journal.items() if seq > 1}
         # The run's own input is read when it is loaded; here it is what comes after that.
-        for place in list(payloads):
-            if place != (1, 0):
-                del payloads[place]
+        for seq, row in kept.items():
+            journal[seq] = msgspec.structs.replace(row, payloads=())
         async with engine_on(store, g, give, take, slow) as engine:
             handle = engine.get(g, "1")
             await asyncio.sleep(300)
@@ -71,7 +71,7 @@ def test_a_run_whose_value_is_gone_stalls_and_goes_on_when_it_is_back(g: Any) ->
             assert "gone" in stalled
             assert "lacks the payload" in stalled
             assert asked < 5
-            payloads.update(kept)
+            journal.update(kept)
             await handle.unpause()
             assert await handle.result(timeout=300) in ({"after": 6000}, {"slow": 6000})
 
