@@ -51,7 +51,7 @@ class LiveRun:
     its machine decides on."""
 
     __slots__ = (
-        "_decided", "_decision", "_leaving", "_mailbox", "_pumping", "_read", "_recorded",
+        "_decided", "_deciding", "_leaving", "_mailbox", "_pumping", "_read", "_recorded",
         "_shell", "_submitted", "_timers", "dead", "definition", "epoch", "fetching", "inbox",
         "inputs", "key", "machine", "outputs", "parking", "run", "run_id", "seq", "settling",
         "signals", "under_way", "work", "workflow",
@@ -101,8 +101,9 @@ class LiveRun:
         self._mailbox: Mailbox | None = None
         self._timers: Timers | None = None
         self._decided: list[Transition] = []
-        #: A decision that waits for values to be loaded.
-        self._decision: Decision | None = None
+        #: What is being decided on, while that waits for values to be loaded or, without a
+        #: decision, to be tried again. Nothing else is decided meanwhile.
+        self._deciding: tuple[Any, Decision | None] | None = None
         #: How the run is let go of, once the row under way is answered.
         self._leaving: RunChange | None = None
         self._pumping = False
@@ -146,6 +147,7 @@ class LiveRun:
             and not self.dead
             and not self.parking
             and not self.inbox
+            and self._deciding is None
             and not self._decided
             and not self.fetching
             and not self.settling
@@ -158,11 +160,11 @@ class LiveRun:
 
     def deliver(self, event: Any) -> None:
         """Take an event; decide, submit, and start what is durable."""
-        if self.inbox is None:
-            self.inbox = deque((event,))
+        if self.inbox is None and not (self._pumping or self.parking or self._deciding):
+            self._pump(event)  # nothing stands before it
         else:
-            self.inbox.append(event)
-        self.pump()
+            self._queue((event,))
+            self.pump()
 
     def post(self, messages: Iterable[Mail]) -> None:
         """Take messages, in whatever order they come; what is missing is fetched."""
@@ -173,56 +175,67 @@ class LiveRun:
             self.fetch_mail()
         self.pump()
 
-    def _queue(self, messages: Sequence[Mail]) -> None:
-        if messages and self.inbox is None:
-            self.inbox = deque(messages)
+    def _queue(self, events: Sequence[Any]) -> None:
+        if events and self.inbox is None:
+            self.inbox = deque(events)
         elif self.inbox is not None:
-            self.inbox.extend(messages)
+            self.inbox.extend(events)
 
     def pump(self) -> None:
         """Decide on everything that came, then hand the decisions to the committer."""
-        if self._pumping or self.parking:
-            return
+        if not self._pumping and not self.parking:
+            self._pump(None)
+
+    def _pump(self, first: Any) -> None:
+        """The same; `first` stands before what is in the inbox."""
         self._pumping = True
         try:
-            while self.inbox and self._decision is None and not self.dead:
-                if self._decided and self._shell.unwritten.one_by_one(self.key):
+            if first is not None and not self.dead:
+                if self._row_is_full:
+                    self.inbox = deque((first, *(self.inbox or ())))
+                else:
+                    self._decide(first)
+            while self.inbox is not None and self._deciding is None and not self.dead:
+                if self._row_is_full:
                     break
-                self._decide(self.inbox[0])
+                self._decide(self._next())
             if self._decided and self.under_way is None and not self.dead:
                 self._submit(self._decided)
         finally:
             self._pumping = False
-        if self.inbox and self.under_way is None and self._decision is None and not self.dead:
+        if self.inbox and self.under_way is None and self._deciding is None:
             # One event a row, and the store has answered already.
             asyncio.get_running_loop().call_soon(self.pump)
         if not self.dead and len(self.work.orders) > self.work.free:
             self.work.start()
 
-    def _decide(self, event: Any) -> None:
-        """The turn of what is at the front of the inbox."""
-        mailed = type(event) is Mail
+    @property
+    def _row_is_full(self) -> bool:
+        """Whether what was decided is to have a row of its own."""
+        return bool(self._decided) and self._shell.unwritten.one_by_one(self.key)
+
+    def _decide(self, came: Any) -> None:
+        """The turn of an event, or of a message that becomes one."""
+        event = came
         try:
-            if mailed:
+            if type(came) is Mail:
                 if self.run.status in TERMINAL:
-                    self._next()  # a message that a run did not read before it ended stays unread
-                    return
-                if (why := self._shell.unwritten.why(self.key, event.n)) is not None:
+                    return  # a message that a run did not read before it ended stays unread
+                if (why := self._shell.unwritten.why(self.key, came.n)) is not None:
                     raise PerdureError(why)  # refused as a message that does not apply
-                event = event_of(event)
+                event = event_of(came)
             made = self.machine.decide(event)
         except Exception as error:
-            self._undecided(error)
+            self._undecided(came, error)
             return
         if isinstance(made, Load):
-            self._go_on(self.machine.apply(event), None)
-        elif mailed or made.ignored is not None:
-            self._take(self._next(), made)
-        else:
-            self._next()
+            self._go_on(came, self.machine.apply(event), None)
+        elif came is event and made.ignored is None:
             self._decided.append(made)
+        else:
+            self._take(came, made)
 
-    def _go_on(self, decision: Decision, answer: Loaded | Exception | None) -> None:
+    def _go_on(self, came: Any, decision: Decision, answer: Loaded | Exception | None) -> None:
         """A decision that something has to be loaded for."""
         try:
             if answer is None:
@@ -232,11 +245,11 @@ class LiveRun:
             else:
                 asked = decision.throw(answer)
         except StopIteration as stop:
-            self._take(self._next(), stop.value)
+            self._take(came, stop.value)
         except Exception as error:
-            self._undecided(error)
+            self._undecided(came, error)
         else:
-            self._decision = decision
+            self._deciding = (came, decision)
             self._load(asked)
 
     def _next(self) -> Any:
@@ -248,57 +261,50 @@ class LiveRun:
             self.inbox = None
         return first
 
-    def _undecided(self, error: Exception) -> None:
-        """What is at the front of the inbox could not be decided on."""
+    def _undecided(self, came: Any, error: Exception) -> None:
+        """An event, or a message, could not be decided on."""
         if isinstance(error, PayloadMissing):
             self.stall(f"a value it needs is gone: {error}")
         elif isinstance(error, StoreError):
-            self._try_again_later(error)
-        elif isinstance(error, PerdureError) and self.inbox and type(self.inbox[0]) is Mail:
-            self._refuse(error)
+            self._shell.outages.note(READING, error)
+            self._deciding = (came, None)
+            self.timers.after(TRY_AGAIN, self._decide_again)
+        elif isinstance(error, PerdureError) and type(came) is Mail:
+            _log.info("%s/%s: refused a message: %s", self.definition.name, self.run_id, error)
+            self._decided.append(self._note(Refused(str(error))))
+            self._read = came.n
         else:
             _log.error("%s/%s cannot go on", self.definition.name, self.run_id, exc_info=error)
             self.stall(f"the engine could not apply an event: {error}")
 
-    def _take(self, event: Any, transition: Transition) -> None:
-        if type(event) is Mail:
+    def _decide_again(self) -> None:
+        """Of what the store kept from being decided."""
+        waiting, self._deciding = self._deciding, None
+        if waiting is not None:
+            self._pump(waiting[0])
+
+    def _take(self, came: Any, transition: Transition) -> None:
+        if type(came) is Mail:
             if transition.ignored is not None:
                 transition = self._note(Ignored(transition.ignored))
-            self._read = event.n
+            self._read = came.n
             self._decided.append(transition)
         elif transition.ignored is None:
             self._decided.append(transition)
         else:
-            self.not_heard(event, transition.ignored)
-            self._shell.effects.arm_again(self, event)
+            self.not_heard(came, transition.ignored)
+            self._shell.effects.arm_again(self, came)
 
     def not_heard(self, event: Any, reason: str) -> None:
         """A local report counts for nothing: log and feed only (D-38)."""
         _log.info("%s/%s: %s", self.definition.name, self.run_id, reason)
         self._shell.ignored(self, event, reason)
 
-    def _refuse(self, error: PerdureError) -> None:
-        """The message at the front does not apply to this run."""
-        _log.info("%s/%s: refused a message: %s", self.definition.name, self.run_id, error)
-        mail = self._next()
-        self._decided.append(self._note(Refused(str(error))))
-        self._read = mail.n
-
     def _note(self, action: Ignored | Refused) -> Transition:
         """A record beside the machine's own; the snapshot is what folding it gives."""
         transition = Transition(max(self._shell.clock.now(), self.run.at), [action])
         fold_transition(self.run, transition)
         return transition
-
-    def _try_again_later(self, error: StoreError) -> None:
-        """Transient: the event stays at the front of the inbox."""
-        self._shell.outages.note(READING, error)
-        self._decision = _nothing()
-        self.timers.after(TRY_AGAIN, self._forget_decision)
-
-    def _forget_decision(self) -> None:
-        self._decision = None
-        self.pump()
 
     # ------------------------------------------------------------------ reading
 
@@ -325,10 +331,10 @@ class LiveRun:
         self._resume(made)
 
     def _resume(self, made: Loaded | Exception) -> None:
-        decision, self._decision = self._decision, None
-        if decision is None or self.dead:
+        waiting, self._deciding = self._deciding, None
+        if waiting is None or waiting[1] is None or self.dead:
             return
-        self._go_on(decision, made)
+        self._go_on(waiting[0], waiting[1], made)
         self.pump()
 
     def heard_of(self, newest: int) -> None:
@@ -426,7 +432,7 @@ class LiveRun:
 
     def _settled(self) -> None:
         """What came while nobody held the run is durable: what it left standing may start."""
-        if not self.inbox and not self._decided:
+        if not self.inbox and self._deciding is None and not self._decided:
             self.settling = False
             self.work.held = self.run.paused
 
@@ -480,9 +486,3 @@ class LiveRun:
         # They refer to one another: until the garbage collector came by, nothing of the run would
         # be freed.
         del self.work
-
-
-def _nothing() -> Decision:
-    """Stands for a decision that is being waited for."""
-    yield Load(())
-    return Transition(0)

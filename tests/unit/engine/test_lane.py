@@ -32,6 +32,10 @@ class Sink:
         """Answer the latest batch: with the rows in capitals, or this error."""
         self._done[-1](error or [row.upper() for row in self.batches[-1]])
 
+    def answer_first(self) -> None:
+        """Answer the first batch, however late."""
+        self._done[0]([row.upper() for row in self.batches[0]])
+
 
 class Pen:
     """A lane with its sink, and what everybody was answered."""
@@ -249,6 +253,23 @@ def test_an_abandoned_lane_sends_nothing_more_and_answers_nobody() -> None:
         assert pen.sink.batches == [["a"]]
         pen.sink.answer()  # a late answer
         assert pen.answers == []
+
+    run(main())
+
+
+def test_a_late_answer_to_an_abandoned_batch_is_nobody_elses() -> None:
+    async def main() -> None:
+        pen = Pen()
+        pen.submit("a")
+        await settle()
+        pen.lane.abandon()
+        pen.submit("b")
+        await settle()
+        assert pen.sink.batches == [["a"], ["b"]]
+        pen.sink.answer_first()
+        assert pen.answers == []
+        pen.sink.answer()
+        assert pen.answers == [("b", "B")]
 
     run(main())
 

@@ -286,6 +286,35 @@ def test_a_fault_of_the_machinery_stalls_the_run_with_the_reason(
     run(main())
 
 
+def test_a_decision_that_cannot_be_written_as_a_row_stalls_the_run_with_the_reason(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    @step
+    async def work() -> None:
+        await asyncio.sleep(1)
+
+    one = graph("one", [task("a", "work")])
+
+    def faulty(transitions: Any) -> Any:
+        if transitions[-1].actions:
+            raise OverflowError("a number that no row can hold")
+        return encode_row(transitions)
+
+    async def main() -> None:
+        store = LateStore()
+        async with engine_on(store, one, work) as engine:
+            started = await engine.start(one, id="1")
+            with monkeypatch.context() as patch:
+                patch.setattr("perdure.engine.live_run.encode_row", faulty)
+                await asyncio.sleep(3)
+            told = (await started.describe()).stalled
+            assert told is not None
+            assert "a number that no row can hold" in told
+            assert [t.actions for t in await store.journal("one", "1")][1:] == [[]]
+
+    run(main())
+
+
 @pytest.mark.parametrize("second", [False, True], ids=["at the start", "later"])
 def test_effects_that_cannot_be_carried_out_stall_the_run_with_the_reason(
     monkeypatch: pytest.MonkeyPatch, second: bool

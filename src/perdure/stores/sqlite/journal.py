@@ -12,7 +12,7 @@ from typing import Any, Final, TypeAlias
 
 from perdure.stores.port import NEVER, Finish, JournalRow, Release, Reopen, Stall, Verdict
 from perdure.stores.sqlite.driver import Connection, IntegrityError
-from perdure.stores.sqlite.queries import MOST_ROWS, query, query_for
+from perdure.stores.sqlite.queries import MOST_ROWS, query, query_for, rows_at_once
 from perdure.stores.sqlite.transaction import Transaction
 
 Parameters: TypeAlias = list[Any]
@@ -48,10 +48,12 @@ def commit_rows(db: Connection, rows: Sequence[JournalRow]) -> list[Verdict]:
 
 def insert_many(db: Connection, name: str, width: int, values: Parameters) -> int:
     """Execute a query for any number of rows of `width` values; how many rows it changed."""
-    step, changed = width * MOST_ROWS, 0
-    for start in range(0, len(values), step):
-        part = values[start : start + step]
-        changed += db.execute(query_for(name, len(part) // width), part).rowcount
+    rows, done, changed = len(values) // width, 0, 0
+    while done < rows:
+        some = rows_at_once(rows - done)
+        part = values[done * width : (done + some) * width]
+        changed += db.execute(query_for(name, some), part).rowcount
+        done += some
     return changed
 
 

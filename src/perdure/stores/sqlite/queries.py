@@ -16,8 +16,10 @@ _PARAMETERS: Final = re.compile(r"\((?:\?, )*\?\)")
 _INCLUDED: Final = re.compile(r"\{(\w+)\}")
 _COMMENT: Final = re.compile(r"^\s*--.*\n", re.MULTILINE)
 
-#: Rows one statement takes at most: each number of rows is a statement of its own to prepare.
+#: Rows that one statement takes, whatever their number: each is a statement of its own to prepare.
 MOST_ROWS: Final = 64
+#: More go by multiples of that, up to so many.
+MOST_MULTIPLES: Final = 4
 
 
 @cache
@@ -31,6 +33,13 @@ def query(name: str) -> str:
 def query_for(name: str, rows: int) -> str:
     """The query with its row of parameters repeated."""
     return _PARAMETERS.sub(lambda m: ", ".join([m[0]] * rows), query(name))
+
+
+def rows_at_once(rows: int) -> int:
+    """How many of so many rows the next statement takes."""
+    if rows <= MOST_ROWS:
+        return rows
+    return min(rows // MOST_ROWS, MOST_MULTIPLES) * MOST_ROWS
 
 
 @cache
