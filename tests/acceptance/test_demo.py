@@ -113,9 +113,9 @@ def test_a_person_at_a_terminal_is_asked_to_approve(tmp_path: Path) -> None:
 
 
 def read(terminal: int, end: str) -> str:
-    """What is shown, up to and with these words."""
+    """What is shown, up to and with these words, wherever the lines break."""
     shown = ""
-    while end not in shown:
+    while end not in " ".join(shown.split()):
         assert select.select([terminal], [], [], 120)[0], shown
         try:
             shown += os.read(terminal, 4096).decode()

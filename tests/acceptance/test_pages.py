@@ -29,6 +29,8 @@ TRIED = {
     "examples/fan-out/README.md": "fan-out",
     "examples/poll-until/README.md": "poll-until",
 }
+#: Those whose commands are followed elsewhere, and where.
+ELSEWHERE = {"docs/howto/stores.md": "tests/acceptance/test_store_authors.py"}
 several = pytest.mark.skipif(
     has_wal_reset_bug(), reason="this SQLite lets one process in at a time"
 )
@@ -55,7 +57,10 @@ def test_the_command_of_the_page_is_the_one_that_is_tested(page: Path) -> None:
 def test_every_page_with_commands_and_what_they_print_is_followed() -> None:
     pages = [p for p in files() if p.suffix == ".md" and "tests" not in p.relative_to(ROOT).parts]
     shown = [p for p in pages if "\n```console\n" in p.read_text(encoding="utf-8")]
-    assert sorted(TRIED) == sorted(p.relative_to(ROOT).as_posix() for p in shown)
+    followed = sorted([*TRIED, *ELSEWHERE])
+    assert followed == sorted(p.relative_to(ROOT).as_posix() for p in shown)
+    for page, where in ELSEWHERE.items():
+        assert f'"{Path(page).name}"' in (ROOT / where).read_text(encoding="utf-8")
 
 
 @several

@@ -2,6 +2,7 @@
 
 The lines at the top of a document say what is right: `lint: clean`, or `error:`/`warning:` with
 the place and the reason; `run: INPUT => node=status …: status of the run`, and `output:`.
+A line that begins with `#   ` goes on with the one before.
 """
 
 from __future__ import annotations
@@ -43,7 +44,8 @@ def text_of(name: str) -> str:
 
 def said(name: str, *keys: str) -> list[str]:
     """The lines of the head that begin with one of these words."""
-    lines = [line[2:] for line in text_of(name).splitlines() if line.startswith("# ")]
+    text = text_of(name).replace("\n#   ", " ")
+    lines = [line[2:] for line in text.splitlines() if line.startswith("# ")]
     return [line for line in lines if line.split(":")[0] in keys]
 
 

@@ -226,7 +226,7 @@ def test_who_only_looks_needs_no_lock_where_two_processes_may_not_write(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     run("greeting.json", *ANN)
-    monkeypatch.setattr("perdure.stores.sqlite.store.has_wal_reset_bug", lambda: True)
+    monkeypatch.setattr("perdure.stores.sqlite.sharing.has_wal_reset_bug", lambda: True)
     worker = FileLock.take(Path("perdure.db-lock"))
     assert worker is not None
     try:
