@@ -43,7 +43,9 @@ def text_of(name: str) -> str:
 
 def said(name: str, *keys: str) -> list[str]:
     """The lines of the head that begin with one of these words."""
-    lines = [line[2:] for line in text_of(name).splitlines() if line.startswith("# ")]
+    # A line that begins with more spaces belongs to the one before.
+    head = text_of(name).replace("\n#   ", " ")
+    lines = [line[2:] for line in head.splitlines() if line.startswith("# ")]
     return [line for line in lines if line.split(":")[0] in keys]
 
 

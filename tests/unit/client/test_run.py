@@ -138,7 +138,7 @@ def test_a_failed_run_is_not_taken_for_a_wait_that_was_too_long() -> None:
     async def main() -> None:
         async with engine_on(VirtualStore(), BAD, fail) as engine:
             started = await engine.start(BAD, {"how": "slow"})
-            with pytest.raises(TimedOut, match="node .* failed"):
+            with pytest.raises(TimedOut, match=r"node .* failed"):
                 await started.result(timeout="1h")
 
     run(main())

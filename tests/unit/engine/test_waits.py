@@ -250,7 +250,7 @@ def test_a_run_that_failed_while_waiting_elsewhere_says_so() -> None:
 
     async def main() -> None:
         async with engine_on(VirtualStore(), g, bad) as engine:
-            with pytest.raises(RunFailed, match="node .* failed"):
+            with pytest.raises(RunFailed, match=r"node .* failed"):
                 await engine.run(g, id="1")
             assert now() == pytest.approx(3600, abs=1.0), "the other branch ends first"
 

@@ -115,9 +115,7 @@ def _headers(headers: Any) -> dict[str, str]:
 def _header(name: str, value: Any) -> str:
     # No message shows the value: it may be a secret.
     if isinstance(value, bool) or not isinstance(value, (str, int, float)):
-        raise refused(
-            "http-request", f"header {name} is {json_kind(value)}: use text or a number"
-        )
+        raise refused("http-request", f"header {name} is {json_kind(value)}: use text or a number")
     text = str(value)
     if _CONTROL.search(text):
         raise refused("http-request", f"header {name} holds a line break or control character")
