@@ -163,7 +163,8 @@ def _handler(**options: Any) -> Callable[[Path], Any]:
 
 async def _naive(_: Path) -> Any:
     async with Client("memory:") as client:
-        return [info async for info in client.runs(created_after=datetime(2030, 1, 31))]  # noqa: DTZ001
+        naive = datetime(2030, 1, 31)  # noqa: DTZ001
+        return [info async for info in client.runs(created_after=naive)]
 
 
 async def _left(_: Path) -> Any:

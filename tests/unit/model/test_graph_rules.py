@@ -47,7 +47,7 @@ def forward_graphs(draw: st.DrawFn) -> GraphShape:
 
 def test_a_finding_says_where_what_and_what_to_do() -> None:
     assert str(Finding("/nodes/0", "wrong", "a", "mend it")) == "/nodes/0 (node a): wrong; mend it"
-    assert str(Finding("", "wrong")) == "document: wrong"
+    assert str(Finding("", "wrong")) == "wrong"
 
 
 @pytest.mark.parametrize(
