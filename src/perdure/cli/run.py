@@ -67,9 +67,9 @@ def run(
     found = find_apps(apps)
     steps = load_apps(found)
     check_steps(graph, steps, found, file)
+    check_secrets(graph, file)
     if run_id is None and (why := unfit(graph, steps)):
         raise usage(f"{file}: {why}")  # before an engine opens; one that is there may go on
-    check_secrets(graph, file)
     job = Job(
         graph,
         list(steps.steps.values()),
