@@ -2,7 +2,6 @@
 
 The lines at the top of a document say what is right: `lint: clean`, or `error:`/`warning:` with
 the place and the reason; `run: INPUT => node=status …: status of the run`, and `output:`.
-A line that begins with `#   ` goes on with the one before.
 """
 
 from __future__ import annotations
@@ -44,8 +43,9 @@ def text_of(name: str) -> str:
 
 def said(name: str, *keys: str) -> list[str]:
     """The lines of the head that begin with one of these words."""
-    text = text_of(name).replace("\n#   ", " ")
-    lines = [line[2:] for line in text.splitlines() if line.startswith("# ")]
+    # A line that begins with more spaces belongs to the one before.
+    head = text_of(name).replace("\n#   ", " ")
+    lines = [line[2:] for line in head.splitlines() if line.startswith("# ")]
     return [line for line in lines if line.split(":")[0] in keys]
 
 

@@ -113,3 +113,14 @@ def test_an_app_that_cannot_be_imported_is_told() -> None:
     assert "there is no file none.py" in perdure(
         "lint", "greeting.json", "--app", "none.py", code=2
     ).stderr  # fmt: skip
+
+
+def test_a_new_run_of_calls_that_cannot_work_is_refused_once() -> None:
+    document = copy.deepcopy(GREETING)
+    document["nodes"][0]["spec"]["input"] = {"nmae": "ann"}
+    write("calls.json", document)
+    for more in ((), ("--id", "1")):
+        said = perdure("run", "calls.json", "--app", "steps.py", *more, code=2).stderr
+        assert 'step greet has no parameter "nmae"; did you mean "name"?' in said
+        assert said.count("has no parameter") == 1 + len(more) // 2
+    assert not Path("calls.log").exists()

@@ -13,6 +13,7 @@ from perdure.cli.exits import (
     RUN_FAILED,
     TERMINATED,
     TIMED_OUT,
+    usage,
 )
 from perdure.cli.inputs import read_config, read_value
 from perdure.cli.leave import leave
@@ -59,6 +60,7 @@ def run(
     """
     from perdure.cli.environment import check_secrets
     from perdure.cli.work import Job
+    from perdure.client.calls import unfit
     from perdure.graph.definition import Graph
 
     graph = Graph.read(file)
@@ -66,6 +68,8 @@ def run(
     steps = load_apps(found)
     check_steps(graph, steps, found, file)
     check_secrets(graph, file)
+    if run_id is None and (why := unfit(graph, steps)):
+        raise usage(f"{file}: {why}")  # before an engine opens; one that is there may go on
     job = Job(
         graph,
         list(steps.steps.values()),

@@ -104,5 +104,7 @@ def _metadata(request: StartRequest) -> dict[str, str]:
     metadata = dict(request.metadata)
     wrong = [item for item in metadata.items() if not all(isinstance(x, str) for x in item)]
     if wrong:
-        raise InvalidRequest(f"metadata {wrong[0][0]!r}: {wrong[0][1]!r} must be text: text")
+        raise InvalidRequest(
+            f"metadata {wrong[0][0]!r}: {wrong[0][1]!r} is not text: write it as one"
+        )
     return metadata

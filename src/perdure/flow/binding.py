@@ -18,6 +18,7 @@ from msgspec import UNSET
 
 from perdure.model.errors import InvalidRequest
 from perdure.model.graph_rules import did_you_mean
+from perdure.model.json_words import json_kind
 
 Arguments = tuple[tuple[Any, ...], dict[str, Any]]
 
@@ -286,10 +287,3 @@ def written(signature: inspect.Signature) -> str:
             text += f": {kind if isinstance(kind, str) else inspect.formatannotation(kind)}"
         shown.append(text if p.default is _EMPTY else f"{text} = ...")
     return f"({', '.join(shown)})" if shown else "no arguments"
-
-
-def json_kind(value: Any) -> str:
-    """What a JSON value is, in JSON's words."""
-    names = {dict: "an object", list: "an array", str: "a string", bool: "a boolean"}
-    names |= {int: "a number", float: "a number", type(None): "null"}
-    return names.get(type(value), f"a {type(value).__name__}")

@@ -103,7 +103,7 @@ class _Composer:
                 continue
             root = self._node(event, 0)
         if root is None:
-            raise refusal("the document is empty")
+            raise refusal("the document is empty; write name, nodes and edges")
         return root
 
     def _node(self, event: Any, depth: int) -> Node:

@@ -27,7 +27,8 @@ def on_run_started(turn: Turn, event: RunStarted) -> None:
             "name one as `entry` in the document or as start_node"
         )
     if start not in plan.nodes:
-        raise InvalidRequest(f"start node {start} is not in graph {plan.name}")
+        meant = did_you_mean(start, list(plan.nodes))
+        raise InvalidRequest(f"start node {start} is not in graph {plan.name}; {meant}")
     turn.emit_for_run(
         OpenRun(
             plan.name,

@@ -7,6 +7,9 @@ changes no decision.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Final
+
 from perdure.kernel.actions import CancelTasks, FailTask, FinishRun, SetPaused
 from perdure.kernel.events import DeadlineReached, RunCancelled, RunPaused, RunUnpaused
 from perdure.kernel.turn import Turn
@@ -14,6 +17,9 @@ from perdure.kernel.waits import fail
 from perdure.model.errors import Canceled, TimedOut
 from perdure.model.failure import FailureRecord
 from perdure.model.status import ACTIVE
+
+#: Of the nodes that a deadline found active, so many are named.
+_NAMED: Final = 3
 
 
 def on_run_cancelled(turn: Turn, event: RunCancelled) -> None:
@@ -36,13 +42,21 @@ def on_deadline_reached(turn: Turn, event: DeadlineReached) -> None:
     if run.deadline is None or turn.now < run.deadline:
         turn.ignored = "the run's deadline has not come yet"
         return
-    failure = FailureRecord(TimedOut.kind, "the run reached its max_duration", permanent=True)
+    message = f"the run reached its max_duration{_before(active_nodes(turn))}"
+    failure = FailureRecord(TimedOut.kind, message, permanent=True)
     for node, state in list(run.nodes.items()):
         if state.status == "pending":
             turn.emit(FailTask(state.task, node, state.attempt, failure))
         elif state.status == "waiting":
             fail(turn, node, state, failure)
     turn.emit_for_run(FinishRun("failed", failure=failure))
+
+
+def _before(nodes: Sequence[str]) -> str:
+    if not nodes:
+        return ""
+    more = f" and {len(nodes) - _NAMED} more" if len(nodes) > _NAMED else ""
+    return f" before {', '.join(nodes[:_NAMED])}{more} had ended"
 
 
 def stop_the_rest(turn: Turn) -> None:

@@ -26,7 +26,7 @@ Say = Callable[[Path], str]
 class Case(msgspec.Struct, frozen=True):
     """`key`: unique, `area.what`. `title`: what happened, in a line. `shown`: a minimal document
     or command, of the language `lang`. `say`: makes the message, in an empty folder. `do`: what
-    to do, where the message cannot say it. `error`: the class of what was raised."""
+    to do, where the message cannot say it."""
 
     key: str
     title: str

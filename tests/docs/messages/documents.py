@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import sys
+from pathlib import Path
 from typing import Any
+from unittest import mock
 
-from tests.docs.messages.case import Section, node, text, whole
+from perdure.graph import Graph
+from perdure.graph.read import MAX_BYTES
+from tests.docs.messages.case import Case, Say, Section, node, one_finding, raised, text, whole
 
 A: dict[str, Any] = {"id": "a", "type": "TASK", "spec": {"step": "work"}}
 B: dict[str, Any] = {**A, "id": "b"}
@@ -37,6 +42,78 @@ READING = Section(
         text("read.not-an-object", "the document is a list", "[]"),
         text("read.key-twice", "a key is there twice",
              '{"name": "a", "name": "b", "nodes": [{"id": "a", "type": "FORK"}]}'),
+    ],
+)  # fmt: skip
+
+NODES_OF_ONE = "nodes:\n  - {id: a, type: TASK, spec: {step: work}}\n"
+
+
+def yaml(key: str, title: str, source: str) -> Case:
+    """A text that YAML reads otherwise than people do, or not at all."""
+    return text(f"yaml.{key}", title, source, "yaml")
+
+
+def without(module: str) -> Say:
+    """What a document in YAML says where the module is not installed."""
+
+    def say(_: Path) -> str:
+        hidden = {name: None for name in sys.modules if name.split(".")[0] == module}
+        with mock.patch.dict(sys.modules, {**hidden, module: None}):
+            return one_finding("name: order\n" + NODES_OF_ONE, "error", format="yaml")
+
+    return say
+
+
+YAML = Section(
+    "Documents in YAML",
+    "",
+    [
+        Case("yaml.no-extra", "the reader of YAML is not installed", "", without("yaml")),
+        yaml("empty", "the file is empty", "# nothing yet\n"),
+        yaml("template", "a template without quotes",
+             "name: order\n" + NODES_OF_ONE + "output: {{tasks.a.output}}\n"),
+        yaml("template-inside", "a template without quotes, within a list",
+             "name: order\n" + NODES_OF_ONE + "output: [{{tasks.a.output}}, 1]\n"),
+        yaml("tab", "a tab", "name: order\nnodes:\n\t- {id: a}\n"),
+        yaml("open", "a bracket that is not closed", "name: order\nnodes: [\n"),
+        yaml("indent", "a line that belongs nowhere", "name: order\n  version: 1\n"),
+        yaml("key", "a key that is a number", "name: order\n" + NODES_OF_ONE + "output: {1: a}\n"),
+        yaml("merge", "a merge key", "name: order\n" + NODES_OF_ONE + "output: {<<: {a: 1}}\n"),
+        yaml("octal", "a number with a zero first",
+             "name: order\n" + NODES_OF_ONE + "output: 0755\n"),
+        yaml("tag", "a tag", "name: order\n" + NODES_OF_ONE + "output: !env HOME\n"),
+        yaml("key-tag", "a tag at a key",
+             "name: order\n" + NODES_OF_ONE + "output: {!!str a: 1}\n"),
+        yaml("line-break", "a character that some readers take for a line break",
+             "name: order\n" + NODES_OF_ONE + 'output: "a\u2028b"\n'),
+        yaml("control", "a control character", "name: order\x07\n" + NODES_OF_ONE),
+    ],
+)  # fmt: skip
+
+
+def nested(levels: int) -> str:
+    return '{"name": ' + "[" * levels + "]" * levels + "}"
+
+
+def loading(key: str, title: str, shown: str, source: Any) -> Case:
+    return raised(f"limit.{key}", title, shown, lambda _: Graph.load(source), lang="text")
+
+
+LIMITS = Section(
+    "Documents that are too much",
+    "",
+    [
+        loading("characters", "more than 4 MiB of text", "", " " * (MAX_BYTES + 1)),
+        loading("bytes", "more than 4 MiB as it is kept", "",
+                graph([A], [], description="x" * MAX_BYTES)),
+        loading("depth", "a hundred lists within one another", "", nested(100)),
+        loading("depth-of-text", "a hundred thousand of them", "", nested(100_000)),
+        loading("values", "more than a million values", "", graph([A], [], output=[1] * 1_000_001)),
+        loading("nodes", "more than 10,000 nodes", "",
+                graph([{**A, "id": f"n{i}"} for i in range(10_001)], [])),
+        whole("document.config", "a schema of the config", graph([A], [], config={})),
+        whole("document.infinite", "a number without an end",
+              graph([A], [], max_duration=float("inf"))),
     ],
 )  # fmt: skip
 
@@ -147,8 +224,10 @@ EDGES = Section(
                   edge("s", "a", condition="{{input.y}}"),
                   edge("s", "b", default=True, condition=IF)])),
         whole("edge.many-starts", "several nodes to start with", graph([A, B], [])),
+        whole("edge.entry-blocks", "an entry from which a join is never reached whole",
+              graph([A, B, {**A, "id": "c"}], [edge("a", "c"), edge("b", "c")], entry="b")),
         whole("edge.unknown-entry", "an entry that is not there",
               graph([A, B], [edge("a", "b")], entry="aa")),
     ],
 )  # fmt: skip
-SECTIONS = [READING, SHAPE, NODES, RETRIES, EDGES]
+SECTIONS = [READING, YAML, LIMITS, SHAPE, NODES, RETRIES, EDGES]

@@ -4,13 +4,21 @@ from __future__ import annotations
 
 from functools import cache
 
-from tests.docs.messages import documents, doubts, requests, running, specs
+from tests.docs.messages import (
+    commands,
+    documents,
+    doubts,
+    outside,
+    requests,
+    running,
+    specs,
+    stores,
+)
 from tests.docs.messages.case import unique
 from tests.docs.messages.page import said
 
-SECTIONS = unique(
-    [*documents.SECTIONS, *specs.SECTIONS, *doubts.SECTIONS, *running.SECTIONS, *requests.SECTIONS]
-)
+_AREAS = (documents, specs, doubts, running, requests, outside, stores, commands)
+SECTIONS = unique(section for area in _AREAS for section in area.SECTIONS)
 
 
 @cache

@@ -57,7 +57,8 @@ def _entry(case: Case, message: str) -> str:
     title = case.title[0].upper() + case.title[1:]
     lines = [f"**{title}** (`{case.key}`)", ""]
     if case.shown:
-        lines += [f"```{case.lang}", case.shown, "```", ""]
+        # No language is named: what is shown is mostly wrong, and no reader is to trip over it.
+        lines += ["```text", case.shown, "```", ""]
     lines += ["```text", message, "```", ""]
     if case.do:
         lines += [case.do, ""]

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
+from unittest import mock
 
-from tests.docs.messages.case import Case, Section, node, whole
+from tests.docs.messages.case import Case, Section, node, one_finding, whole
 from tests.docs.messages.documents import A, B, S, edge, graph
 
 
@@ -132,10 +134,16 @@ def schema(key: str, title: str, value: Any) -> Case:
     return whole(f"schema.{key}", title, graph([A], [], input=value))
 
 
+def without_checker(_: Path) -> str:
+    with mock.patch("perdure.graph.inputs.check.find_spec", return_value=None):
+        return one_finding(graph([A], [], input={"type": "object"}), "error")
+
+
 SCHEMAS = Section(
     "Documents that do not load: the schema of the input",
     "",
     [
+        Case("schema.no-extra", "the checker of schemas is not installed", "", without_checker),
         schema("not-a-schema", "a text", "object"),
         schema("type", "a type that does not exist", {"type": "map"}),
         schema("keyword", "a misspelt keyword", {"type": "object", "requird": ["a"]}),

@@ -132,6 +132,9 @@ class HttpHandler:
             raise _trouble("http-timeout", request, f"took over {limit / SECOND:g} s") from error
         except aiohttp.ClientResponseError as error:
             raise _trouble("http-body", request, f"bad answer: {error.message}") from error
+        except aiohttp.ClientPayloadError as error:
+            why = "the answer broke off before its end"
+            raise _trouble("http-connect", request, why) from error
         except (aiohttp.ClientError, OSError) as error:
             raise _trouble("http-connect", request, _reason(error)) from error
 

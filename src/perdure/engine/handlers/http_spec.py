@@ -16,6 +16,7 @@ from perdure.codec.values import JsonCodec
 from perdure.engine.handlers.http_url import Target, read_url, refused
 from perdure.model.durations import microseconds
 from perdure.model.errors import InvalidOptions, InvalidRequest
+from perdure.model.json_words import json_kind
 
 METHODS: Final = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 SUCCESS: Final = frozenset(range(200, 300))
@@ -52,7 +53,7 @@ class Request(msgspec.Struct, frozen=True):
 def read_spec(spec: Any, idempotency_key: str) -> Request:
     """The request of a spec. Raises a permanent Failure, kind http-url or http-request."""
     if not isinstance(spec, dict):
-        raise refused("http-request", f"the spec is {type(spec).__name__}, not an object")
+        raise refused("http-request", f"the spec is {json_kind(spec)}, not an object")
     if spec.get("redirects"):
         raise refused(
             "http-request", "redirects are not followed: expect 3xx and look at headers.location"
@@ -97,7 +98,7 @@ def _headers(headers: Any) -> dict[str, str]:
     if headers is None:
         return {}
     if not isinstance(headers, dict):
-        raise refused("http-request", f"headers are {type(headers).__name__}: give an object")
+        raise refused("http-request", f"headers are {json_kind(headers)}: give an object")
     seen: set[str] = set()
     for name in headers:
         lower = name.lower()
@@ -114,9 +115,7 @@ def _headers(headers: Any) -> dict[str, str]:
 def _header(name: str, value: Any) -> str:
     # No message shows the value: it may be a secret.
     if isinstance(value, bool) or not isinstance(value, (str, int, float)):
-        raise refused(
-            "http-request", f"header {name} is {type(value).__name__}: use text or a number"
-        )
+        raise refused("http-request", f"header {name} is {json_kind(value)}: use text or a number")
     text = str(value)
     if _CONTROL.search(text):
         raise refused("http-request", f"header {name} holds a line break or control character")
@@ -136,7 +135,7 @@ def _body(spec: dict[str, Any]) -> tuple[bytes | None, str]:
     if text is None:
         return None, ""
     if not isinstance(text, str):
-        raise refused("http-request", f"body is {type(text).__name__}: use text, or json")
+        raise refused("http-request", f"body is {json_kind(text)}: use text, or json")
     try:
         return text.encode(), "text/plain; charset=utf-8"
     except UnicodeEncodeError:

@@ -14,6 +14,7 @@ from urllib.parse import SplitResult, quote, urlencode, urlsplit
 import msgspec
 
 from perdure.model.errors import Failure
+from perdure.model.json_words import json_kind
 
 #: What stays as it is in a URL; anything else is percent-encoded.
 _LEGAL: Final = "!#$%&'()*+,/:;=?@[]~"
@@ -39,7 +40,7 @@ def refused(kind: str, message: str) -> Failure:
 def read_url(url: Any, query: Any = None) -> Target:
     """The target of a request. Raises a permanent Failure, kind http-url."""
     if not isinstance(url, str) or not url:
-        raise refused("http-url", f"url is {type(url).__name__}, not text: give a whole URL")
+        raise refused("http-url", f"url is {json_kind(url)}, not text: give a whole URL")
     if not url.isprintable() or any(c.isspace() or c == "\\" for c in url):
         raise refused(
             "http-url", "url holds a space, a backslash or a control character: percent-encode it"
@@ -87,7 +88,7 @@ def _written(query: Any) -> str:
     if query is None:
         return ""
     if not isinstance(query, dict):
-        raise refused("http-request", f"query is {type(query).__name__}: give an object")
+        raise refused("http-request", f"query is {json_kind(query)}: give an object")
     pairs = [
         (name, _parameter(name, value))
         for name, values in query.items()
@@ -108,5 +109,5 @@ def _parameter(name: str, value: Any) -> str:
     if isinstance(value, (str, int, float)):
         return str(value)
     raise refused(
-        "http-request", f"query parameter {name!r} is {type(value).__name__}: use text or numbers"
+        "http-request", f"query parameter {name!r} is {json_kind(value)}: use text or numbers"
     )

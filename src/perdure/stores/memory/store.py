@@ -244,7 +244,7 @@ class MemoryStore:
     async def latest_definition(self, name: str) -> StoredDefinition:
         named = [d for d in self._definitions.values() if d.name == name]
         if not named:
-            raise NotFound(f"no definition with the name {name}")
+            raise NotFound(f"no definition with the name {name}: publish it first")
         # Of two with one time, the one that came last.
         return max(reversed(named), key=lambda d: d.created)
 
@@ -320,7 +320,7 @@ class MemoryStore:
     async def claim_finished(self, worker: str, definition: str, id: str) -> Claim:
         run = self._named(definition, id)
         if run.status == "running":
-            raise RunActive(f"run {id!r} of {definition} has not ended")
+            raise RunActive(f"run {id!r} of {definition} has not ended: cancel it first")
         if run.owner is not None:
             raise StoreError(f"run {id!r} of {definition} is being retried by somebody else")
         return self._claim(worker, run)

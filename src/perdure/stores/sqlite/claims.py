@@ -65,7 +65,7 @@ def claim_finished(db: Connection, worker: str, definition: str, id: str) -> Cla
             raise NotFound(f"no run {id!r} of {definition}")
         key, status, owner = found
         if status == "running":
-            raise RunActive(f"run {id!r} of {definition} has not ended")
+            raise RunActive(f"run {id!r} of {definition} has not ended: cancel it first")
         if owner is not None:
             raise StoreError(f"run {id!r} of {definition} is being retried by somebody else")
         [row] = db.execute(query_for("claim", 1), (worker, key)).fetchall()

@@ -87,7 +87,7 @@ def read_latest_definition(db: Connection, name: str) -> StoredDefinition:
     """The definition of a name that was published last."""
     found = db.execute(query("latest_definition"), (name,)).fetchone()
     if found is None:
-        raise NotFound(f"no definition with the name {name}")
+        raise NotFound(f"no definition with the name {name}: publish it first")
     return StoredDefinition(*found)
 
 
