@@ -24,6 +24,7 @@ ELSEWHERE = {
     "StepFailed": "of workflows written as code",
     "Failure": "what Run.result raises; its kind and text are shown instead",
     "Canceled": "as Failure",
+    "PayloadMissing": "never raised to a user: the run stalls, and says why",
 }
 
 
