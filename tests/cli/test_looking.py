@@ -34,7 +34,7 @@ def test_a_started_run_is_taken_by_the_next_worker() -> None:
 def test_starting_a_run_that_is_there_leaves_it_as_it_is() -> None:
     first = json.loads(perdure("start", "greeting.json", *ANN, "--json").stdout)
     again = json.loads(perdure("start", "greeting.json", "--id", "ann", "--json").stdout)
-    assert sorted(first) == ["created", "id", "status", "version", "workflow"]
+    assert sorted(first) == ["created", "failure", "id", "status", "version", "workflow"]
     assert (first["created"], again["created"]) == (True, False)
     said = perdure("start", "greeting.json", *ANN).stderr
     assert "left as it is" in said
@@ -45,6 +45,19 @@ def test_a_run_that_ended_at_its_start_is_not_said_to_wait_for_anybody() -> None
     said = perdure("start", "greeting.json", "--id", "no-input").stderr
     assert said.startswith("started (failed, version ")
     assert "works on it" not in said
+
+
+def test_of_a_run_that_failed_at_its_start_is_told_why() -> None:
+    words = ("start", "greeting.json", "--id", "no-input")
+    first, failed, why = perdure(*words).stderr.splitlines()
+    assert first.startswith("started (failed, version ")
+    assert failed == "perdure: greeting/no-input failed"
+    assert why.startswith("  node greet: the input of node greet cannot be resolved: no such field")
+    again = perdure(*words)
+    assert again.stderr.splitlines()[1:] == [failed, why]
+    assert again.stdout == "greeting/no-input\n"
+    failure = json.loads(perdure(*words, "--json").stdout)["failure"]
+    assert sorted(failure) == ["details", "kind", "message"]
 
 
 def test_a_workflow_the_store_knows_is_started_by_its_name() -> None:

@@ -10,9 +10,10 @@ import click
 from perdure.cli.exits import NOT_FOUND, Trouble, usage
 from perdure.cli.inputs import read_config, read_value
 from perdure.cli.options import FileOrWorkflowType, json_option, shared, store_option
-from perdure.cli.output import print_json
+from perdure.cli.output import failure_json, print_json
 
 if TYPE_CHECKING:
+    from perdure.client.run import Run, RunInfo
     from perdure.graph.definition import Graph
 
 
@@ -49,14 +50,16 @@ def start(
         raise usage("--version goes with the NAME of a workflow: a FILE is a version itself")
     options = {"id": run_id, "start_node": start_node, "config": read_config(config)}
     value = read_value(input_, "--input")
-    told = asyncio.run(_start(store, definition, version, value, options))
+    told, why = asyncio.run(_start(store, definition, version, value, options))
     if as_json:
         print_json(told)
         return
     click.echo(f"{told['workflow']}/{told['id']}")
     said = "started" if told["created"] else "is there already, and left as it is"
     click.echo(f"{said} ({told['status']}, version {told['version']})", err=True)
-    if told["created"] and told["status"] == "running":
+    if why:
+        click.echo(why, err=True)
+    elif told["created"] and told["status"] == "running":
         click.echo("perdure run FILE with this --id works on it", err=True)
 
 
@@ -79,7 +82,8 @@ async def _start(
     version: str | None,
     input: Any,
     options: dict[str, Any],
-) -> dict[str, Any]:
+) -> tuple[dict[str, Any], str]:
+    """What came of it; and of a run that failed, why."""
     from perdure.client.client import Client, rebuild
     from perdure.client.definitions import version_of
     from perdure.model.errors import AlreadyStarted, NotFound
@@ -104,10 +108,25 @@ async def _start(
                 "not-found",
             ) from None
         info = await run.describe()
-        return {
+        told = {
             "workflow": run.workflow,
             "id": run.id,
             "version": info.version,
             "status": info.status,
             "created": created,
+            "failure": None if info.failure is None else failure_json(info.failure),
         }
+        return told, await _why(run, info)
+
+
+async def _why(run: Run[Any], info: RunInfo) -> str:
+    """Why it has ended without an output; empty of any other run."""
+    if info.failure is None:
+        return ""
+    from perdure.cli.failed import failed_run
+    from perdure.cli.nodes import NodeBook
+
+    book = NodeBook()
+    async for record in run.history():
+        book.take(record)
+    return failed_run(f"{run.workflow}/{run.id}", info.status, info.failure, book)

@@ -3,22 +3,27 @@ third party can run it without a test framework."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import msgspec
 import pytest
 
 from perdure.conformance import cases, examine
+from perdure.model.errors import PayloadMissing, StoreError
 from perdure.stores.memory import MemoryStore
 from perdure.stores.memory.run import MemoryRun
 from perdure.stores.port import (
+    NEVER,
     Beat,
+    Claim,
     CommitDone,
+    Finish,
     JournalRow,
     Message,
     Park,
     Posted,
+    PostedCall,
     Store,
 )
 from tests.conformance.store.places import MemorySuite
@@ -102,6 +107,68 @@ class PurgesTooEarly(MemoryStore):
         return await super().purge(limit)
 
 
+class MissesAnAct(MemoryStore):
+    """Stalls what was given back although somebody has acted since the claim."""
+
+    async def give_back(self, worker: str, claim: Claim, stalled: str | None) -> None:
+        late = msgspec.structs.replace(claim, mail=NEVER)
+        await super().give_back(worker, late, stalled)
+
+
+class ForgetsTheVersion(MemoryStore):
+    """A retry that ends at once leaves the run on the version before."""
+
+    def commit(self, rows: Sequence[JournalRow], done: CommitDone) -> None:
+        without = []
+        for row in rows:
+            change = row.change
+            if isinstance(change, Finish):
+                change = msgspec.structs.replace(change, version=None, hash=None)
+            without.append(msgspec.structs.replace(row, change=change))
+        super().commit(without, done)
+
+
+class LosesQuietly(MemoryStore):
+    """Says of a payload that is gone what it says when it is away."""
+
+    async def payloads(self, key: bytes, refs: Sequence[tuple[int, int]]) -> list[bytes]:
+        try:
+            return await super().payloads(key, refs)
+        except PayloadMissing as error:
+            raise StoreError(str(error)) from None
+
+
+class MixesUpAnswers(MemoryStore):
+    """Tells of what was posted, and not what became of it."""
+
+    def subscribe(
+        self, call: Callable[[], None], posted: PostedCall | None = None
+    ) -> Callable[[], None]:
+        if posted is None:
+            return super().subscribe(call)
+        return super().subscribe(call, lambda sent, _: posted(sent, [Posted("posted")] * len(sent)))
+
+
+class TalksOn(MemoryStore):
+    """Tells those who listened to it also when it was closed."""
+
+    async def close(self) -> None:
+        """Forgets to end them."""
+
+
+class BelievesTooLong(MemoryStore):
+    """Nothing was due: it takes that for the state of things."""
+
+    idle = False
+
+    async def claim_runs(
+        self, worker: str, definitions: Sequence[str], limit: int
+    ) -> Sequence[Claim]:
+        claims = [] if self.idle else await super().claim_runs(worker, definitions, limit)
+        self.idle = not claims
+        return claims
+
+
 @pytest.mark.parametrize(
     ("broken", "found"),
     [
@@ -115,6 +182,23 @@ class PurgesTooEarly(MemoryStore):
             "test_a_worker_that_beats_keeps_its_runs_and_one_that_does_not_loses_them",
         ),
         (PurgesTooEarly, "test_nothing_that_ended_lately_is_purged_whatever_its_time"),
+        (
+            MissesAnAct,
+            "test_who_acts_between_a_claim_and_the_stall_it_ends_in_is_heard",
+        ),
+        (
+            ForgetsTheVersion,
+            "test_such_a_retry_is_on_the_version_that_ended_it_and_else_on_the_one_before",
+        ),
+        (
+            MixesUpAnswers,
+            "test_who_asks_for_it_is_told_what_was_posted_here_and_with_what_answer",
+        ),
+        (TalksOn, "test_closing_the_store_ends_all_subscriptions"),
+        (
+            BelievesTooLong,
+            "test_what_becomes_due_is_found_although_nothing_was_due_a_moment_before",
+        ),
     ],
 )
 def test_a_store_with_one_thing_wrong_is_caught_by_the_case_about_it(
@@ -128,6 +212,17 @@ def test_a_store_with_one_thing_wrong_is_caught_by_the_case_about_it(
     assert found in report.failed
     assert "AssertionError" in report.failed[found]
     assert len(report.passed) > len(cases(Suite)) // 2
+
+
+def test_a_store_that_raises_another_error_than_it_should_is_caught() -> None:
+    class Suite(MemorySuite):
+        def begin(self) -> None:
+            self._memory = LosesQuietly()
+
+    found = "test_a_payload_that_is_gone_is_told_apart_from_a_store_that_is_away"
+    report = examine(Suite(), slow=False)
+    assert list(report.failed) == [found]
+    assert "StoreError: run " in report.failed[found]
 
 
 def test_a_right_store_passes_and_the_report_says_how_many() -> None:

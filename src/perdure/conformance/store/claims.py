@@ -3,8 +3,17 @@
 from __future__ import annotations
 
 from perdure.conformance.bed import StoreBed, scene
-from perdure.conformance.rows import BORN, HASH, commit, key, new, row, start
-from perdure.stores.port import GIVEN_BACK_FOR, NEVER, Claim, Finish, Release, Stall, Store
+from perdure.conformance.rows import BORN, HASH, commit, key, message, new, row, start, worker
+from perdure.stores.port import (
+    GIVEN_BACK_FOR,
+    NEVER,
+    Claim,
+    Finish,
+    Park,
+    Release,
+    Stall,
+    Store,
+)
 
 
 class Claims(StoreBed):
@@ -121,11 +130,66 @@ class Claims(StoreBed):
         [old] = await store.claim_runs("w1", ["order"], 1)
         await commit(store, row(1, 2, epoch=1, change=Release(BORN)))
         [held] = await store.claim_runs("w1", ["order"], 1)
-        for worker, claim in (("w1", old), ("w2", held)):
-            await store.give_back(worker, claim, "mine no more")
+        for name, claim in (("w1", old), ("w2", held)):
+            await store.give_back(name, claim, "mine no more")
             run = (await store.load(key(1))).run
             assert (run.owner, run.epoch, run.stalled) == ("w1", 2, None)
         await commit(store, row(1, 3, epoch=2, change=Finish("completed", NEVER - 1)))
         await store.give_back("w1", held, "too late")
         assert await store.unstall(["order"]) == 0
         assert (await store.load(key(1))).run.stalled is None
+
+    @scene
+    async def test_who_acts_between_a_claim_and_the_stall_it_ends_in_is_heard(
+        self, store: Store
+    ) -> None:
+        await store.register(worker("w1"))
+        await start(store, *[new(n, ready_at=n) for n in range(3)])
+        await store.post([message(n, "before", kind="cancel") for n in range(3)])
+        claims = await store.claim_runs("w1", ["order"], 9)
+        assert [claim.mail for claim in claims] == [1, 1, 1]
+        for n, kind in enumerate(("signal", "unpause", "cancel")):
+            await store.post([message(n, "now", kind=kind)])
+        before = store.now()
+        for claim in claims:
+            await store.give_back("w1", claim, "no code")
+        signaled, *others = [(await store.load(key(n))).run for n in range(3)]
+        assert (signaled.stalled, signaled.ready_at) == ("no code", NEVER)
+        for run in others:
+            assert (run.stalled, run.owner) == (None, None)
+            assert before <= run.ready_at <= store.now()
+        again = await store.claim_runs("w1", ["order"], 9)
+        assert [(claim.key, claim.mail) for claim in again] == [(key(1), 2), (key(2), 2)]
+        # One act is one try more.
+        await store.give_back("w1", again[0], "no code")
+        assert (await store.load(key(1))).run.stalled == "no code"
+
+    @scene
+    async def test_what_becomes_due_is_found_although_nothing_was_due_a_moment_before(
+        self, store: Store
+    ) -> None:
+        await store.register(worker("w1"))
+        await store.register(worker("w2"))
+        await start(store, *[new(n, owner="w1") for n in range(1, 6)])
+        stuck = row(5, 2, writer="w1", change=Stall("no code"))
+        for change in (
+            lambda: start(store, new(9, ready_at=5)),
+            lambda: commit(store, row(1, 2, change=Release(5))),
+            lambda: store.park("w1", [Park(key(2), 0, 0, 5)]),
+            lambda: commit(store, stuck),
+            lambda: store.unstall(["order"]),
+            lambda: store.unregister("w1"),
+        ):
+            assert await store.claim_runs("w2", ["order"], 9) == []
+            await change()
+            found = await store.claim_runs("w2", ["order"], 9)
+            assert (found == []) == (await self._is_stalled(store, 5)), "only the stall is none"
+        soon = store.now() + 60_000_000
+        await start(store, new(10, ready_at=soon))
+        assert await store.claim_runs("w2", ["order"], 9) == []
+        self.advance(store, 60_000_000)
+        assert [claim.key for claim in await store.claim_runs("w2", ["order"], 9)] == [key(10)]
+
+    @staticmethod
+    async def _is_stalled(store: Store, n: int) -> bool:
+        return (await store.load(key(n))).run.stalled is not None

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 
 from perdure.conformance.bed import StoreBed, scene
 from perdure.conformance.capabilities import needs
 from perdure.conformance.rows import commit, key, message, new, outcomes, row, start, worker
-from perdure.stores.port import NEVER, Finish, Park, Release, Reopen, Store
+from perdure.stores.port import NEVER, Finish, Message, Park, Posted, Release, Reopen, Store
 
 #: How long another process's write may take to be noticed, in seconds: far longer than it does.
 _PATIENCE = 30.0
@@ -25,12 +25,16 @@ class Hints(StoreBed):
         await commit(store, row(4, 2, change=Finish("completed", NEVER)))
         retried = await store.claim_finished("w1", "order", "run-4")
         again = Reopen("1", "h1", 5)
+        await start(store, new(7, ready_at=5))
+        [taken] = await store.claim_runs("w1", ["order"], 1)
+        await store.post([message(7, "a", kind="cancel")])
         for change in (
             lambda: store.post([message(1, "a")]),
             lambda: start(store, new(5, ready_at=5)),
             lambda: commit(store, row(2, 2, change=Release(5))),
             lambda: store.park("w1", [Park(key(3), 0, 0, 5)]),
             lambda: commit(store, row(4, 3, epoch=retried.epoch, change=again)),
+            lambda: store.give_back("w1", taken, "no code"),
             lambda: store.sweep("w1"),
             lambda: store.unregister("w1"),
         ):
@@ -61,6 +65,44 @@ class Hints(StoreBed):
         assert calls == []
 
     @scene
+    @needs("notifications")
+    async def test_who_asks_for_it_is_told_what_was_posted_here_and_with_what_answer(
+        self, store: Store
+    ) -> None:
+        await start(store, new(1, owner="w1"))
+        told: list[tuple[list[Message], list[Posted]]] = []
+        both = asyncio.Event()
+
+        def posted(messages: Sequence[Message], answers: Sequence[Posted]) -> None:
+            told.append((list(messages), list(answers)))
+            if len(told) == 2:
+                both.set()
+
+        ended = store.subscribe(_nobody, lambda *_: told.append(([], [])))
+        ended()
+        store.subscribe(_nobody, posted)
+        sent = [[message(1, "a"), message(9, "a")], [message(1, "a"), message(1, "b")]]
+        answers = [list(await store.post(messages)) for messages in sent]
+        async with asyncio.timeout(_PATIENCE):
+            await both.wait()
+        assert told == list(zip(sent, answers, strict=True))
+        assert [one.n for batch in answers for one in batch] == [1, 0, 1, 2]
+
+    @scene
+    @needs("notifications")
+    async def test_closing_the_store_ends_all_subscriptions(self, store: Store) -> None:
+        await start(store, new(1, owner="w1"))
+        calls: list[str] = []
+        store.subscribe(lambda: calls.append("told"), lambda *_: calls.append("posted"))
+        again = await self.restarted(store)
+        heard = asyncio.Event()
+        again.subscribe(heard.set)
+        await again.post([message(1, "a")])
+        async with asyncio.timeout(_PATIENCE):
+            await heard.wait()
+        assert calls == []
+
+    @scene
     @needs("notifications", "processes")
     async def test_other_stores_on_the_same_runs_hear_of_it(self, store: Store) -> None:
         # scenario 49
@@ -71,3 +113,7 @@ class Hints(StoreBed):
             await other.post([message(1, "a")])
             async with asyncio.timeout(_PATIENCE):
                 await heard.wait()
+
+
+def _nobody() -> None:
+    """Hints that nobody waits for."""

@@ -103,6 +103,21 @@ class Retrying(StoreBed):
         assert (run.output, run.output_at, run.failure) == (None, (3, 0), None)
 
     @scene
+    async def test_such_a_retry_is_on_the_version_that_ended_it_and_else_on_the_one_before(
+        self, store: Store
+    ) -> None:
+        await ended(store)
+        said = []
+        for seq, version in ((3, ("2", "h2")), (4, (None, None))):
+            claim = await store.claim_finished("w2", "order", "run-1")
+            ends = Finish("failed", 6, version=version[0], hash=version[1])
+            again = row(1, seq, writer="w2", epoch=claim.epoch, change=ends)
+            assert await commit(store, again) == ["accepted"]
+            run = (await store.load(key(1))).run
+            said.append((run.status, run.version, run.hash))
+        assert said == [("failed", "2", "h2")] * 2
+
+    @scene
     async def test_a_reopening_in_a_batch_does_not_hinder_the_others(self, store: Store) -> None:
         await ended(store)
         await start(store, *[new(n, owner="w2") for n in (2, 3)])

@@ -63,3 +63,17 @@ class Sharing(StoreBed):
                 ("posted", 1), ("posted", 2), ("duplicate", 1), ("posted", 3),
             ]  # fmt: skip
             assert [mail.id for mail in await other.mail(key(1), 0)] == ["a", "b", "c"]
+
+    @scene
+    @needs("processes")
+    async def test_what_another_store_makes_due_is_found(self, store: Store) -> None:
+        # scenario 49
+        async with self.opened() as other:
+            await store.register(worker("w1"))
+            later = store.now() + 3_600_000_000
+            await start(other, new(1, ready_at=later))
+            assert await store.claim_runs("w1", ["order"], 9) == []
+            await other.post([message(1, "a")])
+            assert [c.key for c in await store.claim_runs("w1", ["order"], 9)] == [key(1)]
+            await start(other, new(2, ready_at=5))
+            assert [c.key for c in await store.claim_runs("w1", ["order"], 9)] == [key(2)]

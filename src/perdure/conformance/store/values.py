@@ -12,7 +12,7 @@ from perdure.conformance.rows import (
     row,
     start,
 )
-from perdure.model.errors import NotFound, StoreError
+from perdure.model.errors import NotFound, PayloadMissing
 from perdure.stores.port import NEVER, Finish, Store
 
 
@@ -32,12 +32,14 @@ class Values(StoreBed):
         assert await store.payloads(key(1), []) == []
 
     @scene
-    async def test_a_missing_payload_is_a_store_error_that_names_it(self, store: Store) -> None:
+    async def test_a_payload_that_is_gone_is_told_apart_from_a_store_that_is_away(
+        self, store: Store
+    ) -> None:
         await start(store, new(1, first=row(1, 1, payloads=[b"x"])))
         for ref in ((2, 0), (1, 1), (7, 0)):
-            with refused(StoreError, "payload"):
+            with refused(PayloadMissing, "payload"):
                 await store.payloads(key(1), [(1, 0), ref])
-        with refused(StoreError, "payload"):
+        with refused(PayloadMissing, "payload"):
             await store.payloads(key(99), [(1, 0)])
 
     @scene

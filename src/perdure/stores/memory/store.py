@@ -64,12 +64,18 @@ class MemoryStore:
         self._leases: dict[str, int] = {}
         self._infos: dict[str, WorkerInfo] = {}
         self._hints = Hints()
+        #: By how many it is open: an engine and clients may share the object.
+        self._users = 0
 
     async def open(self) -> None:
-        """Nothing to do."""
+        """One more uses it."""
+        self._users += 1
 
     async def close(self) -> None:
-        """Nothing to do: the runs stay for whoever holds the store."""
+        """The runs stay for whoever holds the store; the last to leave ends the subscriptions."""
+        self._users = max(self._users - 1, 0)
+        if not self._users:
+            self._hints.end_all()
 
     def now(self) -> int:
         return time.time_ns() // 1000
