@@ -27,7 +27,7 @@ from tests.chaos.waiting import expected, graph_of
 
 pytestmark = [pytest.mark.chaos, pytest.mark.slow, pytest.mark.timeout(1800)]
 
-KILLS = int(os.environ.get("PERDURE_CHAOS_KILLS", "100"))
+KILLS = int(os.environ.get("PERDURE_CHAOS_KILLS", "72"))
 SEED = int(os.environ.get("PERDURE_CHAOS_SEED") or secrets.randbits(32))
 #: Workers on each file: all files are worked on at once, since a process waits more than it works.
 SIZES = (1, 2, 3)

@@ -1,6 +1,7 @@
 """kill -9 at random moments, over and over: no run is lost, stuck, changed or repeated in vain.
 
-PERDURE_CHAOS_KILLS raises the number of kills; PERDURE_CHAOS_SEED plays the same chances again.
+By default a hundred kills of both kinds together. PERDURE_CHAOS_KILLS raises their number;
+PERDURE_CHAOS_SEED plays the same chances again.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from tests.chaos.service import serving
 
 pytestmark = [pytest.mark.chaos, pytest.mark.slow, pytest.mark.timeout(1800)]
 
-KILLS = int(os.environ.get("PERDURE_CHAOS_KILLS", "100"))
+KILLS = int(os.environ.get("PERDURE_CHAOS_KILLS", "72"))
 SEED = int(os.environ.get("PERDURE_CHAOS_SEED") or secrets.randbits(32))
 
 
