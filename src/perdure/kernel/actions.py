@@ -64,6 +64,8 @@ class CreateTask(Action, frozen=True, tag="CreateTask"):
     failure: FailureRecord | None = None
     branches: tuple[str, ...] | None = None
     secrets: dict[str, str] = {}
+    #: Of a workflow's call with a large input: what the input is compared by on replay.
+    digest: str | None = None
     #: Of a `waiting` task: when its timer is due (µs since the epoch), and the signal it awaits.
     wake_at: int | None = None
     awaited_signal: str | None = None
@@ -157,6 +159,22 @@ class ReopenRun(Action, frozen=True, tag="ReopenRun"):
     deadline: int | None = None
 
 
+class BeginRun(Action, frozen=True, tag="BeginRun"):
+    """A workflow's function is called."""
+
+
+class RequestStop(Action, frozen=True, tag="RequestStop"):
+    """A workflow's code is to end, because of a cancel or its deadline; it may clean up first."""
+
+    failure: FailureRecord
+
+
+class Patched(Action, frozen=True, tag="Patched"):
+    """A workflow's code reached a guarded change live: it takes the new way, also on replay."""
+
+    id: str
+
+
 class SetPaused(Action, frozen=True, tag="SetPaused"):
     """Dispatches are held, or go on."""
 
@@ -202,6 +220,9 @@ AnyAction: TypeAlias = (
     | ConsumeSignal
     | CancelTasks
     | ReopenRun
+    | BeginRun
+    | RequestStop
+    | Patched
     | SetPaused
     | Ignored
     | Refused
@@ -224,7 +245,8 @@ class Transition(msgspec.Struct, omit_defaults=True, gc=False):
 
 
 __all__ = [
-    "Action", "AnyAction", "BufferSignal", "CancelTasks", "Claimed", "CompleteTask",
+    "Action", "AnyAction", "BeginRun", "BufferSignal", "CancelTasks", "Claimed", "CompleteTask",
     "ConsumeSignal", "CreateTask", "DispatchTask", "FailTask", "FinishRun", "Ignored", "OpenRun",
-    "Refused", "ReopenRun", "ResolveWait", "RetryTask", "SetPaused", "Transition",
+    "Patched", "Refused", "ReopenRun", "RequestStop", "ResolveWait", "RetryTask", "SetPaused",
+    "Transition",
 ]  # fmt: skip

@@ -13,6 +13,7 @@ from msgspec import Raw
 
 from perdure.kernel.actions import (
     Action,
+    BeginRun,
     BufferSignal,
     CancelTasks,
     Claimed,
@@ -24,8 +25,10 @@ from perdure.kernel.actions import (
     FinishRun,
     Ignored,
     OpenRun,
+    Patched,
     Refused,
     ReopenRun,
+    RequestStop,
     ResolveWait,
     RetryTask,
     SetPaused,
@@ -176,6 +179,20 @@ def reopen_run(run: Run, action: ReopenRun) -> None:
     if action.config is not None or action.config_ref is not None:
         run.config = action.config
     run.status = "running"
+    run.stopping = None
+
+
+def begin_run(run: Run, action: BeginRun) -> None:
+    """A workflow's function was called."""
+    if run.begun:
+        raise IllegalMove("run: its function was called before")
+    run.begun = True
+
+
+def request_stop(run: Run, action: RequestStop) -> None:
+    """A workflow's code is to end; the first reason stays (scenario 25)."""
+    if run.stopping is None:
+        run.stopping = action.failure
 
 
 def set_paused(run: Run, action: SetPaused) -> None:
@@ -215,6 +232,9 @@ FOLDS: dict[type, Callable[[Run, Any], None]] = {
     ConsumeSignal: consume_signal,
     CancelTasks: cancel_tasks,
     ReopenRun: reopen_run,
+    BeginRun: begin_run,
+    RequestStop: request_stop,
+    Patched: nothing,
     SetPaused: set_paused,
     Ignored: nothing,
     Refused: nothing,

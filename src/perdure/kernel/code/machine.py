@@ -1,0 +1,52 @@
+"""CodeMachine: decides for a run of a workflow function by running it on.
+
+An event's outcome resolves the call that awaited it, the code runs until it waits again, and what
+it asked for on the way is the transition. Decisions cannot be rolled back, since code ran: so
+everything that can be refused or has to be loaded comes before, and code that cannot go on stops
+the run with nothing recorded (`Stuck`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from perdure.kernel.actions import ResolveWait, Transition
+from perdure.kernel.code.happened import HANDLERS
+from perdure.kernel.code.running import Running
+from perdure.kernel.events import Event
+from perdure.kernel.protocol import Decision, Load, Loaded
+from perdure.model.errors import InvalidRequest, StoreError
+
+
+class CodeMachine(Running):
+    """Decides for one run of a workflow. `run` is its snapshot."""
+
+    __slots__ = ()
+
+    def apply(self, event: Event) -> Decision:
+        """See kernel.protocol.Machine.apply. Raises Stuck too: the run stalls."""
+        handler = HANDLERS.get(type(event))
+        if handler is None:
+            raise InvalidRequest(f"unknown event {type(event).__name__}")
+        calls, run = self.calls, self.run
+        apart = [kept.id for kept in run.signals if kept.payload is None]
+        apart = [id for id in apart if id not in calls.payloads]
+        if apart:
+            answer = yield Load(signals=tuple(apart))
+            self._loaded(apart, answer)
+        if calls.stuck is not None:
+            raise calls.stuck
+        self.now = now = max(self.deps.now(), run.at)
+        calls.actions = []
+        ignored = handler(self, event)
+        if ignored is not None:
+            return Transition(now, [], ignored)
+        run.at, run.crashes = now, 0
+        actions = calls.actions
+        return Transition(now, actions, None, isinstance(actions[0], ResolveWait))
+
+    def _loaded(self, asked: Sequence[str], answer: Loaded) -> None:
+        for id in asked:
+            if id not in answer.signals:
+                raise StoreError(f"the recorded payload of signal {id} was not found")
+            self.calls.payloads[id] = answer.signals[id]

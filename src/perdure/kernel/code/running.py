@@ -1,0 +1,244 @@
+"""Running: a workflow's function on its loop, live or replayed from its journal.
+
+Owns the function's task: how it begins, runs on until it waits, ends, and is let go of. What makes
+it go on stands in happened.py.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Coroutine, Generator, Sequence
+from typing import Any, Protocol
+
+from msgspec import Raw
+
+from perdure.kernel.actions import (
+    BeginRun,
+    CompleteTask,
+    FailTask,
+    FinishRun,
+    RequestStop,
+    ResolveWait,
+    Transition,
+)
+from perdure.kernel.code.call import Call
+from perdure.kernel.code.calls import Calls
+from perdure.kernel.code.closing import close, line_of
+from perdure.kernel.code.loop import HotLoop, Timer
+from perdure.kernel.code.replay import GRACE, Recorded, Script, script_of
+from perdure.kernel.code.stuck import Stuck
+from perdure.kernel.protocol import Deps, Handling, Load, Loaded
+from perdure.kernel.run import Run
+from perdure.model.errors import Canceled, StoreError
+from perdure.model.failure import FailureRecord
+
+
+class Program(Protocol):
+    """A workflow function, as the machine needs it."""
+
+    name: str
+    version: str
+    hash: str
+    #: How long code may clean up after a cancel or its deadline; µs.
+    grace: int
+
+    def main(self, calls: Calls, /) -> Coroutine[Any, Any, Raw]:
+        """The function's coroutine on the run's input; its output as JSON text."""
+
+    def failure(self, error: BaseException, /) -> FailureRecord:
+        """What is recorded of the exception that ended the function."""
+
+    def error(self, failure: FailureRecord, call: Call, attempt: int, /) -> BaseException:
+        """What a call raises that ended so; `attempt` from 1."""
+
+
+class Running:
+    """One run's code. `run` is its snapshot; `now` the time of what is being decided, in µs."""
+
+    __slots__ = ("_deps", "_program", "_root", "calls", "now", "run")
+
+    def __init__(self, program: Program, run: Run, deps: Deps) -> None:
+        self.run = run
+        self.now = 0
+        self.calls = Calls(run, deps)
+        self._program = program
+        self._deps = deps
+        self._root: asyncio.Task[Raw] | None = None
+
+    # ------------------------------------------------------------------ running
+
+    def run_on(self) -> None:
+        """Let the code run until it waits; record its end if it ended. Raises Stuck."""
+        calls = self.calls
+        calls.loop.now = self.now
+        self._turn()
+        if self._root is not None and self._root.done():
+            self._finish(self._root)
+
+    def _turn(self) -> None:
+        calls = self.calls
+        try:
+            calls.loop.run_ready()
+        except HotLoop:
+            calls.stuck = Stuck("hot loop")
+        if calls.stuck is None:
+            calls.record_timers()
+            return
+        stuck = calls.stuck
+        if str(stuck) == "hot loop":
+            where = line_of(self._root)
+            stuck = calls.stuck = Stuck(
+                f"hot loop{where}: the workflow runs on and on without waiting for anything. "
+                "Nothing of this turn was recorded: mend the code, and the run goes on"
+            )
+        close(calls)
+        raise stuck
+
+    def begin(self) -> None:
+        """Start the function."""
+        loop = self.calls.loop
+        loop.began = loop.now = self.now
+        self._root = loop.create_task(self._program.main(self.calls), name="main")
+
+    def handling(self, node: str) -> Handling:
+        """See kernel.protocol.Machine.handling."""
+        call = self.calls.open[node]
+        assert isinstance(call, Call) and call.how is not None  # noqa: PT018
+        how = call.how
+        return Handling(how.type, how.timeout, how.step)
+
+    # ------------------------------------------------------------------ ending
+
+    def _finish(self, root: asyncio.Task[Raw]) -> None:
+        """The function has ended: what it left behind ends with it, and so does the run."""
+        finish = self._outcome(root)
+        self._wind_up()
+        self.end_with(finish)
+
+    def _wind_up(self) -> None:
+        """Tasks that the function did not wait for are cancelled, calls given up."""
+        calls = self.calls
+        for task in calls.loop.tasks:
+            task.cancel()
+        self._turn()
+        self._give_up_all()
+
+    def _give_up_all(self) -> None:
+        for call in list(self.calls.open.values()):
+            if isinstance(call, Timer):
+                call.cancel()
+            elif call.future is not None:
+                call.future.cancel()
+
+    def _outcome(self, root: asyncio.Task[Raw]) -> FinishRun:
+        stopping = self.run.stopping
+        if stopping is not None:
+            if not root.cancelled():
+                root.exception()  # asyncio need not tell of it
+            return stopped(stopping)
+        if root.cancelled():
+            message = "the workflow's code cancelled itself"
+            return FinishRun("failed", failure=FailureRecord(Canceled.kind, message))
+        error = root.exception()
+        if error is not None:
+            return FinishRun("failed", failure=self._program.failure(error))
+        return FinishRun("completed", output=root.result())
+
+    def close_down(self, finish: FinishRun) -> None:
+        """End the run, whatever its code is at."""
+        self._give_up_all()
+        self.end_with(finish)
+
+    def end_with(self, finish: FinishRun) -> None:
+        """Nothing is left that a timer, a signal or a late report could wake."""
+        calls = self.calls
+        grace = self.run.nodes.get(GRACE)
+        if grace is not None and grace.status == "waiting":
+            calls.emit(ResolveWait(grace.task, GRACE, "canceled"))
+        calls.emit(finish)
+        close(calls)
+
+    # ------------------------------------------------------------------ replaying
+
+    def recall(self, journal: Sequence[Transition]) -> Generator[Load, Loaded, None]:
+        """Bring the code to where its journal ends. Raises Stuck where it does not get there."""
+        script = script_of(journal)
+        outputs: dict[str, Raw] = {}
+        if script.apart:
+            answer = yield Load(outputs=script.apart)
+            for node in script.apart:
+                if node not in answer.outputs:
+                    raise StoreError(f"the recorded output of node {node} was not found")
+                outputs[node] = answer.outputs[node]
+        self.replay(script, outputs)
+
+    def replay(self, script: Script, outputs: dict[str, Raw]) -> None:
+        """Feed recorded transitions, comparing what the code asks for."""
+        calls = self.calls
+        put_off: dict[str, Any] = {}
+        for place, transition in script.transitions:
+            self.now = calls.loop.now = transition.at
+            recorded = Recorded(
+                calls, place, transition.actions, outputs, script.forgotten, put_off
+            )
+            calls.recorded = recorded
+            for action in transition.actions:
+                self._again(action, outputs)
+            try:
+                self._turn()
+                root = self._root
+                if root is not None and calls.loop.alive:
+                    if root.done():
+                        self._wind_up()
+                    recorded.close(ended=root.done())
+            except BaseException:
+                if calls.stuck is not None:
+                    close(calls)
+                    raise calls.stuck from None
+                raise
+        calls.recorded = None
+
+    def _again(self, action: Any, outputs: dict[str, Raw]) -> None:
+        """The part of a recorded transition that made the code go on."""
+        calls, kind = self.calls, type(action)
+        if kind is BeginRun:
+            self.begin()
+        elif kind is ResolveWait and action.node == GRACE:
+            calls.loop.alive = False  # its time to clean up was over
+        elif kind is CompleteTask or (kind is ResolveWait and action.status == "completed"):
+            output = action.output if action.output is not None else outputs[action.node]
+            calls.completed(action.node, output)
+        elif kind is FailTask or (kind is ResolveWait and action.status == "failed"):
+            self.fail_call(action.node, action.failure, getattr(action, "attempt", 0))
+        elif kind is RequestStop and self._root is not None:
+            self._root.cancel()
+
+    def fail_call(self, node: str, failure: FailureRecord, attempt: int) -> None:
+        """A call ended badly, for good."""
+        call = self.calls.open[node]
+        assert isinstance(call, Call)
+        self.calls.failed(node, self._program.error(failure, call, attempt + 1))
+
+    def close(self) -> list[str]:
+        """Let the code go; see closing.close."""
+        return close(self.calls)
+
+    @property
+    def root(self) -> asyncio.Task[Raw] | None:
+        """The function's task."""
+        return self._root
+
+    @property
+    def program(self) -> Program:
+        """The workflow function."""
+        return self._program
+
+    @property
+    def deps(self) -> Deps:
+        """What the machine is given."""
+        return self._deps
+
+
+def stopped(failure: FailureRecord) -> FinishRun:
+    """The end of a run that was told to stop, whatever its function returned since."""
+    return FinishRun("canceled" if failure.kind == Canceled.kind else "failed", failure=failure)
