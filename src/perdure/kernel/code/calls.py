@@ -20,6 +20,7 @@ from perdure.kernel.actions import (
     ConsumeSignal,
     CreateTask,
     DispatchTask,
+    Patched,
     ResolveWait,
 )
 from perdure.kernel.code.call import STEP, WAIT, Call, CallFuture
@@ -59,6 +60,9 @@ class Calls:
         self.waiting: dict[str, list[Call]] = {}
         #: Payloads of kept signals that stand apart, loaded before the code runs.
         self.payloads: dict[str, Raw] = {}
+        #: Whether the code has been told to end.
+        self.stop_seen = False
+        self._patches: dict[str, bool] = {}
         self._counts: dict[str, int] = {}
         self._answers = 0
         self._new_timers: list[Timer] = []
@@ -158,6 +162,18 @@ class Calls:
             if kept.name == name:
                 return kept
         return None
+
+    def patched(self, id: str) -> bool:
+        """Whether the run takes the new way of a guarded change, decided once and recorded."""
+        known = self._patches.get(id)
+        if known is None:
+            if self.recorded is not None:
+                known = self.recorded.patched(id)
+            else:
+                known = True
+                self.emit(Patched(id))
+            self._patches[id] = known
+        return known
 
     # ------------------------------------------------------------------ outcomes
 

@@ -180,7 +180,7 @@ def _stop(machine: Running, failure: FailureRecord) -> str | None:
     if machine.root is None:  # it has not begun: nothing is there to clean up
         calls.emit(stopped(failure))
         return None
-    machine.root.cancel()
+    machine.stop()
     machine.run_on()
     if run.status == "running":
         due = machine.now + machine.program.grace

@@ -20,6 +20,7 @@ from perdure.kernel.actions import (
     CompleteTask,
     CreateTask,
     FinishRun,
+    Patched,
     ReopenRun,
     ResolveWait,
     Transition,
@@ -55,11 +56,14 @@ class Recorded:
         self._created: dict[str, CreateTask] = {}
         self._canceled: set[str] = set()
         self._finish: FinishRun | None = None
+        self._patched: set[str] = set()
         for action in actions:
             if isinstance(action, CreateTask):
                 if action.node == GRACE:
                     continue  # the machine's own
                 self._created[action.node] = action
+            elif isinstance(action, Patched):
+                self._patched.add(action.id)
             elif isinstance(action, CancelTasks):
                 self._canceled.update(action.nodes)
             elif (
@@ -119,6 +123,12 @@ class Recorded:
     def gave_up(self, node: str) -> None:
         """The code gave a call up."""
         self._canceled.discard(node)
+
+    def patched(self, id: str) -> bool:
+        """Whether this is where the run took a guarded change's new way."""
+        found = id in self._patched
+        self._patched.discard(id)
+        return found
 
     def _known(self, node: str, asked: str, call: Any) -> CreateTask | None:
         known = self._created.pop(node, None)

@@ -210,7 +210,13 @@ class Running:
             calls.completed(action.node, output)
         elif kind is FailTask or (kind is ResolveWait and action.status == "failed"):
             self.fail_call(action.node, action.failure, getattr(action, "attempt", 0))
-        elif kind is RequestStop and self._root is not None:
+        elif kind is RequestStop:
+            self.stop()
+
+    def stop(self) -> None:
+        """One CancelledError at the function's current await."""
+        if self._root is not None and not self.calls.stop_seen:
+            self.calls.stop_seen = True
             self._root.cancel()
 
     def fail_call(self, node: str, failure: FailureRecord, attempt: int) -> None:
