@@ -14,7 +14,7 @@ from asyncio import events
 from collections import deque
 from collections.abc import AsyncGenerator, Callable, Coroutine
 from contextvars import Context, copy_context
-from typing import Any, Final, Protocol
+from typing import Any, Final, Protocol, Self
 
 from perdure.kernel.code.forbidden import ADVICE, refusal
 from perdure.kernel.code.stuck import Evicted
@@ -91,6 +91,26 @@ class Timers(Protocol):
         """A timer that has not fired is cancelled."""
 
 
+class WorkflowTask(asyncio.Task[Any]):
+    """A task whose place in a set does not depend on its address: asyncio keeps tasks in sets, and
+    cancels them in the order of those (TaskGroup), which must be the same on replay."""
+
+    __slots__ = ("place",)
+    place: int
+
+    def __new__(cls, place: int, *args: Any, **kwargs: Any) -> Self:
+        """Known by its place before asyncio registers it."""
+        task = super().__new__(cls)
+        task.place = place
+        return task
+
+    def __init__(self, place: int, coro: Coroutine[Any, Any, Any], **options: Any) -> None:
+        super().__init__(coro, **options)
+
+    def __hash__(self) -> int:
+        return self.place
+
+
 class WorkflowLoop(asyncio.AbstractEventLoop):
     """One run's loop. It runs only within `run_ready`, from whatever loop or thread calls that."""
 
@@ -99,6 +119,8 @@ class WorkflowLoop(asyncio.AbstractEventLoop):
         self.alive = True
         #: The time of the transition being decided, and of the run's beginning; µs.
         self.now = self.began = 0
+        #: Sets the run's tasks apart from other runs' in sets; the same on replay.
+        self.salt = 0
         #: Callbacks run since the workflow last asked for something new.
         self.idle = 0
         #: What went wrong where nobody looked, as asyncio tells it.
@@ -201,7 +223,10 @@ class WorkflowLoop(asyncio.AbstractEventLoop):
             raise Evicted
         # asyncio's own default counts all tasks of the process: not the same on replay.
         self._count += 1
-        task = asyncio.Task(coro, loop=self, name=name or f"task-{self._count}", context=context)
+        task = WorkflowTask(
+            self.salt + self._count, coro, loop=self, name=name or f"task-{self._count}",
+            context=context,
+        )  # fmt: skip
         self._tasks.append(task)
         if len(self._tasks) > self._prune_at:
             self._tasks = self.tasks

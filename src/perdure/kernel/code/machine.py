@@ -38,10 +38,16 @@ class CodeMachine(Running):
             raise calls.stuck
         self.now = now = max(self.deps.now(), run.at)
         calls.actions = []
-        ignored = handler(self, event)
+        before, run.at = run.at, now
+        try:
+            ignored = handler(self, event)
+        except BaseException:
+            run.at = before
+            raise
         if ignored is not None:
+            run.at = before
             return Transition(now, [], ignored)
-        run.at, run.crashes = now, 0
+        run.crashes = 0
         actions = calls.actions
         return Transition(now, actions, None, isinstance(actions[0], ResolveWait))
 

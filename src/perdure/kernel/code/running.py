@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Coroutine, Generator, Sequence
+from hashlib import blake2b
 from typing import Any, Protocol
 
 from msgspec import Raw
@@ -98,6 +99,7 @@ class Running:
         """Start the function."""
         loop = self.calls.loop
         loop.began = loop.now = self.now
+        loop.salt = _salt(self.run)
         self._root = loop.create_task(self._program.main(self.calls), name="main")
 
     def handling(self, node: str) -> Handling:
@@ -243,6 +245,11 @@ class Running:
     def deps(self) -> Deps:
         """What the machine is given."""
         return self._deps
+
+
+def _salt(run: Run) -> int:
+    text = f"{run.definition}/{run.id}".encode()
+    return int.from_bytes(blake2b(text, digest_size=4).digest(), "big") << 24
 
 
 def stopped(failure: FailureRecord) -> FinishRun:
