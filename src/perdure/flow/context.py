@@ -8,18 +8,30 @@ from __future__ import annotations
 
 import logging
 import random
-from collections.abc import Coroutine, Mapping, MutableMapping
+from collections.abc import (
+    AsyncIterator,
+    Awaitable,
+    Callable,
+    Coroutine,
+    Iterable,
+    Mapping,
+    MutableMapping,
+)
+from contextlib import AbstractAsyncContextManager
 from datetime import UTC, datetime, timedelta
 from hashlib import blake2b
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Final, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Literal, ParamSpec, TypeVar, overload
 from uuid import UUID
 
+from perdure.flow.mapping import any_of, completed, map_items
 from perdure.flow.selecting import first_of, taken
-from perdure.flow.signal import Channel, Signal, aware
+from perdure.flow.signal import Case, Channel, Signal, aware
+from perdure.flow.undoing import Undo
 from perdure.kernel.code.call import WAIT, Call
 from perdure.kernel.code.calls import Calls
 from perdure.model.durations import Duration, microseconds
+from perdure.model.errors import StepFailed
 
 if TYPE_CHECKING:
     from perdure.flow.step import Step
@@ -27,6 +39,10 @@ if TYPE_CHECKING:
 P = ParamSpec("P")
 R = TypeVar("R")
 T = TypeVar("T")
+A = TypeVar("A")
+B = TypeVar("B")
+C = TypeVar("C")
+D = TypeVar("D")
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _log = logging.getLogger("perdure.workflow")
@@ -109,7 +125,7 @@ class Context:
         call = Call(calls.named("sleep"), WAIT, due=self._due(delay))
         await calls.await_first((call,))
 
-    async def wait(self, signal: Signal[T], /, *, timeout: Duration | None = None) -> T:  # noqa: ASYNC109
+    async def wait(self, signal: Signal[T], /, *, timeout: Duration | None = None) -> T:
         """The signal's first value in this run; at once if it came before.
 
         Raises TimedOut when it has not come in time; None or 0 = no limit.
@@ -122,12 +138,12 @@ class Context:
         value = facts[signal.name] = await self._next(signal, "wait", timeout)
         return value
 
-    async def receive(self, channel: Channel[T], /, *, timeout: Duration | None = None) -> T:  # noqa: ASYNC109
+    async def receive(self, channel: Channel[T], /, *, timeout: Duration | None = None) -> T:
         """The channel's next message. Raises TimedOut."""
         value: T = await self._next(channel, "receive", timeout)
         return value
 
-    async def _next(self, source: Any, verb: str, timeout: Duration | None) -> Any:  # noqa: ASYNC109
+    async def _next(self, source: Any, verb: str, timeout: Duration | None) -> Any:
         calls = self._calls
         limit = None if timeout is None else microseconds(timeout, "timeout")
         due = calls.loop.now + limit if limit else None
@@ -135,6 +151,14 @@ class Context:
         _, payload = await calls.await_first((call,))
         return source.read(payload)
 
+    @overload
+    async def select(self, a: Case[A], b: Case[B], /) -> A | B: ...
+    @overload
+    async def select(self, a: Case[A], b: Case[B], c: Case[C], /) -> A | B | C: ...
+    @overload
+    async def select(self, a: Case[A], b: Case[B], c: Case[C], d: Case[D], /) -> A | B | C | D: ...
+    @overload
+    async def select(self, *cases: Case[T]) -> T: ...
     async def select(self, *cases: Any) -> Any:
         """Whatever case comes first: a Signal, a Channel, On(…), After(…); its value.
 
@@ -172,6 +196,42 @@ class Context:
         if isinstance(delay, datetime):
             return (aware(delay) - _EPOCH) // timedelta(microseconds=1)
         return self._calls.loop.now + microseconds(delay, "delay")
+
+    # ------------------------------------------------------------------ many at a time
+
+    @overload
+    async def map(
+        self, fn: Callable[[T], Awaitable[R]], items: Iterable[T], /, *, concurrency: int = ...,
+        on_failure: Literal["raise"] = "raise",
+    ) -> list[R]: ...  # fmt: skip
+    @overload
+    async def map(
+        self, fn: Callable[[T], Awaitable[R]], items: Iterable[T], /, *, concurrency: int = ...,
+        on_failure: Literal["collect"],
+    ) -> list[R | StepFailed]: ...  # fmt: skip
+    async def map(
+        self, fn: Callable[[T], Awaitable[R]], items: Iterable[T], /, *, concurrency: int = 100,
+        on_failure: Literal["raise", "collect"] = "raise",
+    ) -> list[Any]:  # fmt: skip
+        """`fn` of every item, at most `concurrency` at a time; results in the order of the items.
+
+        The first failure cancels the rest and is raised; on_failure="collect" puts failures in
+        the places of their items instead.
+        """
+        return await map_items(fn, items, concurrency, collect=on_failure == "collect")
+
+    def as_completed(self, awaitables: Iterable[Awaitable[T]], /) -> AsyncIterator[T]:
+        """Outcomes as they come (`async for`); ties in the order of the arguments."""
+        return completed(awaitables)
+
+    async def wait_any(self, awaitables: Iterable[Awaitable[T]], /) -> tuple[int, T]:
+        """(place, outcome) of the first to end; the others are cancelled. Raises its failure."""
+        return await any_of(awaitables)
+
+    def saga(self) -> AbstractAsyncContextManager[Undo]:
+        """`async with ctx.saga() as saga:`: what it did is undone if it is left by an exception
+        or a cancel, in reverse order of completion; then the exception goes on."""
+        return Undo(self.logger)
 
     # ------------------------------------------------------------------ changes
 

@@ -24,8 +24,9 @@ from perdure.kernel.actions import (
     ResolveWait,
 )
 from perdure.kernel.code.call import STEP, WAIT, Call, CallFuture
+from perdure.kernel.code.lines import line_here
 from perdure.kernel.code.loop import Timer, WorkflowLoop
-from perdure.kernel.code.stuck import Evicted, Stuck
+from perdure.kernel.code.stuck import Evicted, Stuck, hot_loop
 from perdure.kernel.fold import FOLDS
 from perdure.kernel.protocol import Deps
 from perdure.kernel.run import KeptSignal, Run
@@ -155,7 +156,7 @@ class Calls:
         """A call was answered from memory. Too many in a row are a loop that never waits."""
         self._answers += 1
         if self._answers > ANSWERS_FROM_MEMORY:
-            self.give_up_on(Stuck("hot loop"))
+            self.give_up_on(hot_loop(line_here()))
 
     def _kept(self, name: str) -> KeptSignal | None:
         for kept in self.run.signals:

@@ -7,11 +7,8 @@ every coroutine is closed, the youngest first, since those are what older ones w
 
 from __future__ import annotations
 
-import asyncio
 import sys
 from asyncio import events
-from collections.abc import Coroutine
-from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 from perdure.kernel.code.stuck import Evicted
@@ -59,26 +56,6 @@ def _close(coroutine: Any) -> str | None:
     except BaseException:
         return None  # an error of its own on the way out: the run goes on elsewhere
     return None
-
-
-def line_of(task: asyncio.Task[Any] | None) -> str:
-    """Where a task's code stands, as ` at line 12 of orders.py`; nothing where that is unknown."""
-    frame = None if task is None else _innermost(task.get_coro())
-    if frame is None:
-        return ""
-    return f" at line {frame.f_lineno} of {frame.f_code.co_filename.rpartition('/')[2]}"
-
-
-def _innermost(coroutine: Any) -> FrameType | None:
-    """The frame of the innermost coroutine that is a function of somebody's."""
-    found: FrameType | None = None
-    while isinstance(coroutine, Coroutine):
-        frame: FrameType | None = getattr(coroutine, "cr_frame", None)
-        if frame is None or "/perdure/" in frame.f_code.co_filename:
-            break
-        found = frame
-        coroutine = getattr(coroutine, "cr_await", None)
-    return found
 
 
 def _ignore(_: object) -> None:

@@ -24,10 +24,11 @@ from perdure.kernel.actions import (
 )
 from perdure.kernel.code.call import Call
 from perdure.kernel.code.calls import Calls
-from perdure.kernel.code.closing import close, line_of
+from perdure.kernel.code.closing import close
+from perdure.kernel.code.lines import line_of
 from perdure.kernel.code.loop import HotLoop, Timer
 from perdure.kernel.code.replay import GRACE, Recorded, Script, script_of
-from perdure.kernel.code.stuck import Stuck
+from perdure.kernel.code.stuck import hot_loop
 from perdure.kernel.protocol import Deps, Handling, Load, Loaded
 from perdure.kernel.run import Run
 from perdure.model.errors import Canceled, StoreError
@@ -81,17 +82,11 @@ class Running:
         try:
             calls.loop.run_ready()
         except HotLoop:
-            calls.stuck = Stuck("hot loop")
-        if calls.stuck is None:
+            calls.stuck = hot_loop(line_of(self._root))
+        stuck = calls.stuck
+        if stuck is None:
             calls.record_timers()
             return
-        stuck = calls.stuck
-        if str(stuck) == "hot loop":
-            where = line_of(self._root)
-            stuck = calls.stuck = Stuck(
-                f"hot loop{where}: the workflow runs on and on without waiting for anything. "
-                "Nothing of this turn was recorded: mend the code, and the run goes on"
-            )
         close(calls)
         raise stuck
 

@@ -23,3 +23,11 @@ class Stuck(Exception):
     def __init__(self, reason: str, cause: Exception | None = None) -> None:
         super().__init__(reason)
         self.cause = cause
+
+
+def hot_loop(where: str) -> Stuck:
+    """The workflow never waits. `where`: ` at line 12 of orders.py`, or nothing."""
+    return Stuck(
+        f"hot loop{where}: the workflow runs on and on without waiting for anything. Nothing of "
+        "this turn was recorded: mend the code, and the run goes on"
+    )
