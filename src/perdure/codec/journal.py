@@ -25,16 +25,9 @@ VALUES: Final = ("input", "config", "output", "payload")
 _INFORMATIONAL: Final = "~"
 
 
-class _Decided(msgspec.Struct, omit_defaults=True):
-    at: int
-    do: list[AnyAction] = []
-    ignored: str | None = None
-    signal_delivered: bool = False
-
-
-class _Row(msgspec.Struct):
+class _Row(msgspec.Struct, gc=False):
     v: int
-    t: list[_Decided]
+    t: list[Transition]
 
 
 class _Head(msgspec.Struct):
@@ -64,9 +57,9 @@ _decode_tag = msgspec.json.Decoder(_Tag).decode
 _decode_action: Any = msgspec.json.Decoder(AnyAction).decode
 
 
-def encode_row(transitions: Sequence[Transition]) -> tuple[bytes, list[bytes]]:
+def encode_row(transitions: list[Transition]) -> tuple[bytes, list[bytes]]:
     """The row's body, and the values over 4 KiB that it refers to by their number."""
-    body = _encode(_row(transitions))
+    body = _encode(_Row(VERSION, transitions))
     if len(body) <= INLINE_LIMIT:
         return body, []
     payloads: list[bytes] = []
@@ -76,7 +69,7 @@ def encode_row(transitions: Sequence[Transition]) -> tuple[bytes, list[bytes]]:
         )
         for t in transitions
     ]
-    return (_encode(_row(apart)), payloads) if payloads else (body, payloads)
+    return (_encode(_Row(VERSION, apart)), payloads) if payloads else (body, payloads)
 
 
 def decode_row(body: bytes) -> list[Transition]:
@@ -92,13 +85,7 @@ def decode_row(body: bytes) -> list[Transition]:
         return _decode_with_care(body, error)
     if row.v != VERSION:
         return _decode_with_care(body, None)
-    return [Transition(d.at, d.do, d.ignored, d.signal_delivered) for d in row.t]
-
-
-def _row(transitions: Sequence[Transition]) -> _Row:
-    return _Row(
-        VERSION, [_Decided(t.at, t.actions, t.ignored, t.signal_delivered) for t in transitions]
-    )
+    return row.t
 
 
 def _without_large(action: AnyAction, payloads: list[bytes]) -> AnyAction:

@@ -13,7 +13,7 @@ import enum
 import json
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from itertools import accumulate
 from typing import Any, Final
 
@@ -34,6 +34,7 @@ DEPTH_LIMIT: Final = 500
 _MAX_INT: Final = 2**63 - 1
 _MIN_INT: Final = -(2**63)
 
+_NULL: Final = b"null"
 _encode = msgspec.json.Encoder().encode
 _strict = json.JSONEncoder(allow_nan=False).encode
 _decode = msgspec.json.Decoder().decode
@@ -59,32 +60,35 @@ class JsonCodec:
         Raises InvalidRequest naming the path (`$.items[2].price`) of what JSON cannot hold, and
         PayloadTooLarge over 4 MiB. Nested at most 500 deep.
         """
+        if value is None:
+            return _NULL
         try:
             out = _encode(value)
         except Exception as error:
             raise _refusal(value, error) from error
-        if (
-            len(out) > 2 * DEPTH_LIMIT
-            and out.count(b"[") + out.count(b"{") > DEPTH_LIMIT
-            and _depth(out) > DEPTH_LIMIT
-        ):
-            raise InvalidRequest(_TOO_DEEP)
-        if len(out) < _SHORT and out.find(b"null") < 0 and out.find(b'"') < 0:
-            return out  # too short for a long number, and nothing else to look for
-        if len(out) > PAYLOAD_LIMIT:
-            raise PayloadTooLarge(
-                f"value of {len(out):,} bytes is over the limit of {PAYLOAD_LIMIT:,} bytes of JSON "
-                "for one payload: keep it elsewhere (a file, an object store) and pass a reference"
-            )
+        size = len(out)
+        if size < _SHORT:
+            if out.find(b"null") < 0 and out.find(b'"') < 0:
+                return out  # too short for a long number, and nothing else to look for
+        elif size > 2 * DEPTH_LIMIT:
+            _check_size_and_depth(out)
         # find() and not `in`, which first tries to read its argument as a number: twice the time.
         alike = out.translate(_DIGITS_ALIKE)
         if (
-            (out.find(b"null") >= 0 and not _has_plain_numbers(value))
+            (out.find(b"null") >= 0 and not _has_plain_numbers(value, out))
             or alike.find(_LONG_NUMBER) >= 0
             or (alike.find(_NUMBER_IN_QUOTES) >= 0 and _NUMBER_AS_KEY.search(out))
         ):
             for path, fault in _faults(value, "$"):
                 raise InvalidRequest(f"value at {path} {fault}")
+        return out
+
+    def join(self, values: Mapping[str, Raw], /) -> bytes:
+        """JSON of an object whose values are JSON text that was encoded before: what it cannot
+        hold is not looked for again. Raises as `encode` does for what is too large or deep."""
+        out = _encode(values)
+        if len(out) > 2 * DEPTH_LIMIT:
+            _check_size_and_depth(out)
         return out
 
     def decode(self, data: bytes | Raw, /) -> Any:
@@ -97,14 +101,24 @@ class JsonCodec:
             raise InvalidRequest("not usable JSON: nested too deeply") from error
 
 
-def _has_plain_numbers(value: Any) -> bool:
-    """Whether it is sure that no null in the output was a NaN or an infinity. The standard
-    library's encoder refuses those, and is far faster than looking at every value."""
+def _check_size_and_depth(out: bytes) -> None:
+    if out.count(b"[") + out.count(b"{") > DEPTH_LIMIT and _depth(out) > DEPTH_LIMIT:
+        raise InvalidRequest(_TOO_DEEP)
+    if len(out) > PAYLOAD_LIMIT:
+        raise PayloadTooLarge(
+            f"value of {len(out):,} bytes is over the limit of {PAYLOAD_LIMIT:,} bytes of JSON "
+            "for one payload: keep it elsewhere (a file, an object store) and pass a reference"
+        )
+
+
+def _has_plain_numbers(value: Any, out: bytes) -> bool:
+    """Whether it is sure that no null in the output was a NaN or an infinity: what was written
+    reads back as it was, or the standard library's encoder, which refuses those, takes it. Both
+    are far faster than looking at every value."""
     try:
-        _strict(value)
-    except (ValueError, TypeError, RecursionError):
+        return bool(_decode(out) == value) or bool(_strict(value))
+    except Exception:  # of a comparison by users' code, too
         return False
-    return True
 
 
 _TOO_DEEP: Final = (

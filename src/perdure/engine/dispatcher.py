@@ -15,11 +15,12 @@ from contextvars import copy_context
 from typing import Any, Final
 
 import msgspec
-from msgspec import Raw
+from msgspec import UNSET, Raw
 
 from perdure.codec.failures import record_failure
 from perdure.engine.clock import Clock
 from perdure.engine.handlers.port import Attempt, Handler, StepNotRegistered
+from perdure.engine.observing import shielded
 from perdure.engine.stepping import first_part, rest_of
 from perdure.engine.timeouts import Timeouts, Watch
 from perdure.kernel.events import NodeCompleted, NodeFailed
@@ -43,11 +44,13 @@ class Order(msgspec.Struct, gc=False):
     type: str
     task: str
     number: int
-    input: Raw
+    input: Raw | None
     secrets: Mapping[str, str]
     timeout: int | None
     workflow: str
     run_id: str
+    #: What runs it, where the definition holds it.
+    step: Any = None
     #: Made once more, since the first time something cancelled the task it ran in.
     again: bool = False
     #: Its run has given the task up: it was asked to stop, and how it ends changes nothing.
@@ -79,21 +82,26 @@ class Dispatcher:
     async def execute(self, order: Order) -> Report | None:
         """Carry the attempt out in the calling task; how it ended."""
         handler = self.handlers[order.type]
+        node, task, number = order.node, order.task, order.number
         try:
-            attempt = self._attempt(order)
+            input = UNSET if order.input is None else self._codec.decode(order.input)
+            if order.secrets:
+                input = self._revealed(input, order.secrets)
         except (KeyboardInterrupt, SystemExit):
             raise
         except BaseException as error:
             return self._failed(order, error, permanent=True)
+        attempt = Attempt(
+            order.workflow, order.run_id, node, order.type, task, number, input, order.timeout,
+            order.step,
+        )  # fmt: skip
         limit = handler.timeout(attempt)
         deadline = self._clock.now() + limit if limit else None
-        step = StepContext(
-            order.workflow, order.run_id, order.node, order.task, order.number + 1,
-            deadline, self._resources,
-        )  # fmt: skip
-        step.on_logger = logger_of
+        step = _EngineStep(
+            order.workflow, order.run_id, node, task, number + 1, deadline, self._resources
+        )
         if self.on_started is not None:
-            _shield(self.on_started, order)
+            shielded(self.on_started, order)
         context = copy_context()
         steps = handler.run(attempt, step)
         watch: Watch | None = None
@@ -119,7 +127,7 @@ class Dispatcher:
         finally:
             if watch is not None:
                 self._timeouts.done(watch)
-        if _expired(watch):
+        if watch is not None and watch.expired:
             _this_task().uncancel()  # it finished all the same: a finished step keeps its outcome
         try:
             output = Raw(self._codec.encode(value))
@@ -128,7 +136,7 @@ class Dispatcher:
         except BaseException as error:
             # Made again it would be as wrong, and its effect would have happened twice.
             return self._failed(order, _unrecordable(order, error), permanent=True)
-        return NodeCompleted(order.task, order.node, order.number, output)
+        return NodeCompleted(task, node, number, output)
 
     def _watch(self, step: StepContext, limit: int) -> Watch:
         """From here on the attempt is cancelled when its time is over."""
@@ -152,16 +160,10 @@ class Dispatcher:
             return self._failed(order, _timed_out(order, limit / SECOND), permanent=False)
         return self._failed(order, Failure(str(error), kind="CancelledError"), permanent=False)
 
-    def _attempt(self, order: Order) -> Attempt:
-        value = self._codec.decode(order.input)
-        if order.secrets:
-            if self._reveal is None:
-                raise Failure("this engine has no secrets: pass Engine(secrets=...)")
-            value = self._reveal(value, order.secrets)
-        return Attempt(
-            order.workflow, order.run_id, order.node, order.type, order.task, order.number,
-            value, order.timeout,
-        )  # fmt: skip
+    def _revealed(self, input: Any, secrets: Mapping[str, str]) -> Any:
+        if self._reveal is None:
+            raise Failure("this engine has no secrets: pass Engine(secrets=...)")
+        return self._reveal(input, secrets)
 
     def _failed(self, order: Order, error: BaseException, *, permanent: bool) -> NodeFailed:
         redact = self._redact or str
@@ -192,6 +194,10 @@ def logger_of(step: StepContext) -> logging.Logger:
     """The logger of a step: `perdure.steps.<workflow>.<node>`."""
     name = f"perdure.steps.{step.workflow}.{step.node}"
     return _LOGGERS.setdefault(name, logging.getLogger(name))
+
+
+class _EngineStep(StepContext):
+    on_logger = staticmethod(logger_of)
 
 
 def _retries(handler: Handler, attempt: Attempt, error: BaseException) -> bool:
@@ -238,13 +244,6 @@ def _this_task() -> asyncio.Task[Any]:
     task = asyncio.current_task()
     assert task is not None
     return task
-
-
-def _shield(call: Callable[[Order], None], order: Order) -> None:
-    try:
-        call(order)
-    except Exception:
-        _log.exception("an observer failed")
 
 
 def _redacted(failure: FailureRecord, redact: Callable[[str], str]) -> FailureRecord:

@@ -6,9 +6,10 @@ whoever waits, observers see what was recorded.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+import logging
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 from msgspec import Raw
@@ -30,135 +31,152 @@ from perdure.kernel.actions import (
 from perdure.kernel.events import DeadlineReached, TimerFired
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from perdure.engine.live_run import LiveRun
     from perdure.engine.shell import Shell
+
+
+_log = logging.getLogger("perdure.engine")
 
 
 class Inputs(msgspec.Struct, gc=False):
     """A task's stored input: where it stands, and which of its strings are secrets' templates."""
 
-    place: Raw | tuple[int, int]
+    #: None: a call without arguments.
+    place: Raw | tuple[int, int] | None
     secrets: Mapping[str, str]
 
 
 class Effects:
-    """Carries out one run's transitions, in order."""
+    """Carries out the transitions of an engine's runs, each run's in order. `LiveRun.inputs` are
+    the inputs of its tasks that may still be attempted."""
 
-    __slots__ = ("_live", "_shell", "inputs")
+    def __init__(self, shell: Shell) -> None:
+        self.shell = shell
 
-    def __init__(self, live: LiveRun, shell: Shell) -> None:
-        self._live = live
-        self._shell = shell
-        #: Inputs of tasks that may still be attempted.
-        self.inputs: dict[str, Inputs] = {}
-
-    def carry_out(self, transitions: Sequence[Transition]) -> None:
-        """Everything these durable transitions order."""
-        for transition in transitions:
-            for action in transition.actions:
-                kind = type(action)
-                if kind is CreateTask:
-                    if action.status == "pending":
-                        self.inputs[action.node] = Inputs(action.input, action.secrets)
-                    elif action.wake_at is not None:
-                        self.wait(action.node, action.task, action.wake_at)
-                elif kind is DispatchTask:
-                    self.dispatch(action.node, action.task, action.attempt, action.not_before)
-                elif kind is CompleteTask:
-                    self.inputs.pop(action.node, None)
-                elif kind is RetryTask:
-                    number = action.attempt + 1
-                    self.dispatch(action.node, action.task, number, action.not_before)
-                elif kind is FinishRun:
-                    self._shell.finished(self._live, action)
-                elif kind is FailTask or kind is ResolveWait:
-                    self._over(action.node)
-                elif kind is CancelTasks:
-                    self._cancel(action.nodes)
-                elif kind is SetPaused:
-                    self._pause(action.paused)
-            if self._shell.observers:
-                self._shell.show(self._live, transition)
+    def carry_out(self, live: LiveRun, transitions: Sequence[Transition]) -> None:
+        """Everything these durable transitions order. What goes wrong stalls the run."""
+        shell, inputs = self.shell, live.inputs
+        action: Any
+        try:
+            for transition in transitions:
+                for action in transition.actions:
+                    kind = type(action)
+                    if kind is CompleteTask:
+                        inputs.pop(action.node, None)
+                    elif kind is CreateTask:
+                        if action.status == "pending":
+                            inputs[action.node] = Inputs(action.input, action.secrets)
+                        elif action.wake_at is not None:
+                            self.wait(live, action.node, action.task, action.wake_at)
+                    elif kind is DispatchTask:
+                        self.dispatch(
+                            live, action.node, action.task, action.attempt, action.not_before
+                        )
+                    elif (effect := _EFFECTS.get(kind)) is not None:
+                        effect(self, live, action)
+                if shell.observers:
+                    shell.show(live, transition)
+        except Exception as error:
+            _log.exception("%s/%s cannot go on", live.definition.name, live.run_id)
+            live.stall(f"the engine could not carry out what was decided: {error!r}")
 
     # ------------------------------------------------------------------ attempts
 
-    def dispatch(self, node: str, task: str, number: int, not_before: int) -> None:
+    def dispatch(self, live: LiveRun, node: str, task: str, number: int, not_before: int) -> None:
         """Start an attempt, or see that it starts at its time."""
-        live = self._live
-        if not_before and not_before > self._shell.clock.now():
-            live.timers.arm(node, not_before, partial(self._due, node, task, number))
+        if not_before and not_before > self.shell.clock.now():
+            live.timers.arm(node, not_before, partial(self._due, live, node, task, number))
             return
-        stored = self.inputs[node]
-        if isinstance(stored.place, tuple):
+        stored = live.inputs[node]
+        place = stored.place
+        if isinstance(place, tuple):
             live.fetching += 1
-            self._shell.spawn(self._fetch_input(node, task, number, stored))
+            self.shell.spawn(self._fetch_input(live, node, task, number, stored))
             return
-        self._order(node, task, number, stored)
+        handling = live.machine.handling(node)
+        live.work.orders.append(
+            Order(
+                node, handling.type, task, number, place, stored.secrets,
+                handling.timeout, live.workflow, live.run_id, step=handling.step,
+            )
+        )  # fmt: skip
 
-    def _due(self, node: str, task: str, number: int) -> None:
-        self.dispatch(node, task, number, 0)
-        self._live.work.start()
+    def _due(self, live: LiveRun, node: str, task: str, number: int) -> None:
+        self.dispatch(live, node, task, number, 0)
+        live.work.start()
 
-    async def _fetch_input(self, node: str, task: str, number: int, stored: Inputs) -> None:
-        live = self._live
+    async def _fetch_input(
+        self, live: LiveRun, node: str, task: str, number: int, stored: Inputs
+    ) -> None:
         assert isinstance(stored.place, tuple)
-        data = await self._shell.read(live.key, stored.place)
+        data = await self.shell.read(live.key, stored.place)
         stored.place = Raw(data)
         live.fetching -= 1
         # Meanwhile the run may have gone, or nobody may want the attempt any more.
-        if not live.dead and self.inputs.get(node) is stored:
-            self._order(node, task, number, stored)
-            live.work.start()
+        if not live.dead and live.inputs.get(node) is stored:
+            self._due(live, node, task, number)
 
-    def _order(self, node: str, task: str, number: int, stored: Inputs) -> None:
-        live = self._live
-        handling = live.machine.handling(node)
-        order = Order(
-            node, handling.type, task, number, cast("Raw", stored.place), stored.secrets,
-            handling.timeout, live.definition.name, live.run_id,
-        )  # fmt: skip
-        live.work.orders.append(order)
+    # ------------------------------------------------------------------ waits, ends
 
-    # ------------------------------------------------------------------ waits, pauses, ends
-
-    def wait(self, node: str, task: str, due: int) -> None:
+    def wait(self, live: LiveRun, node: str, task: str, due: int) -> None:
         """See that a waiting node is told when its time has come."""
-        live = self._live
         live.timers.arm(node, due, lambda: live.deliver(TimerFired(task, node, due)))
 
-    def deadline(self) -> None:
+    def deadline(self, live: LiveRun) -> None:
         """See that the run is told when its deadline has come, if it has one."""
-        live = self._live
         if live.run.deadline is not None:
             call = partial(live.deliver, DeadlineReached())
             live.timers.arm(DEADLINE, live.run.deadline, call)
 
-    def arm_again(self, event: Any) -> None:
+    def arm_again(self, live: LiveRun, event: Any) -> None:
         """A timer's event changed nothing. Where it is awaited still, it came early: the clock
         was set back between the timer and its turn."""
-        run = self._live.run
+        run = live.run
         if type(event) is TimerFired:
             state = run.nodes.get(event.node)
             if state is not None and (state.task, state.wake_at) == (event.task, event.due):
-                self.wait(event.node, event.task, event.due)
+                self.wait(live, event.node, event.task, event.due)
         elif type(event) is DeadlineReached and run.status == "running":
-            self.deadline()
+            self.deadline(live)
 
-    def _over(self, node: str) -> None:
-        """The node ended otherwise than by an output: neither timer nor input is of use."""
-        self.inputs.pop(node, None)
-        self._live.timers.disarm(node)
 
-    def _cancel(self, nodes: Collection[str]) -> None:
-        """These nodes' tasks are given up: attempts under way are asked to stop."""
-        for node in nodes:
-            self._over(node)
-        self._live.work.stop(nodes)
+def _over(effects: Effects, live: LiveRun, action: FailTask | ResolveWait) -> None:
+    _forget(live, action.node)
 
-    def _pause(self, paused: bool) -> None:
-        live = self._live
-        live.work.held = paused or live.settling
-        if not paused:
-            live.work.start()
+
+def _forget(live: LiveRun, node: str) -> None:
+    """The node ended otherwise than by an output: neither timer nor input is of use."""
+    live.inputs.pop(node, None)
+    live.timers.disarm(node)
+
+
+def _retried(effects: Effects, live: LiveRun, action: RetryTask) -> None:
+    effects.dispatch(live, action.node, action.task, action.attempt + 1, action.not_before)
+
+
+def _cancelled(effects: Effects, live: LiveRun, action: CancelTasks) -> None:
+    """These nodes' tasks are given up: attempts under way are asked to stop."""
+    for node in action.nodes:
+        _forget(live, node)
+    live.work.stop(action.nodes)
+
+
+def _paused(effects: Effects, live: LiveRun, action: SetPaused) -> None:
+    live.work.held = action.paused or live.settling
+    if not action.paused:
+        live.work.start()
+
+
+def _finished(effects: Effects, live: LiveRun, action: FinishRun) -> None:
+    effects.shell.finished(live, action)
+
+
+#: What the rarer actions set going.
+_EFFECTS: Final[Mapping[type, Callable[[Effects, LiveRun, Any], None]]] = {
+    RetryTask: _retried,
+    FinishRun: _finished,
+    FailTask: _over,
+    ResolveWait: _over,
+    CancelTasks: _cancelled,
+    SetPaused: _paused,
+}

@@ -3,29 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import msgspec
 
 from perdure.kernel.actions import FinishRun, Transition
+from perdure.model.definition import Definition
 from perdure.stores.port import Finish
 
 
-def ends(transitions: Sequence[Transition]) -> bool:
-    """Whether the run ends with the last of these."""
-    actions = transitions[-1].actions
-    return bool(actions) and type(actions[-1]) is FinishRun
-
-
 def finish_of(
-    transitions: Sequence[Transition], payloads: Sequence[bytes], retention: int
+    transitions: Sequence[Transition], payloads: Sequence[bytes], definition: Definition[Any, Any]
 ) -> Finish | None:
     """The Finish of these transitions, or None while the run goes on. A large output is named by
     its place among the row's payloads."""
-    if not ends(transitions):
-        return None
     last = transitions[-1]
-    action = last.actions[-1]
-    purge_at = last.at + retention
+    action = last.actions[-1] if last.actions else None
+    if type(action) is not FinishRun:
+        return None
+    purge_at = last.at + definition.retention
     failure = None if action.failure is None else msgspec.json.encode(action.failure)
     output = None if action.output is None else bytes(action.output)
     if output is not None and output in payloads:

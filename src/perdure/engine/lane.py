@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, Generic, TypeVar
 
 from perdure.model.errors import StoreError
@@ -27,13 +28,20 @@ Send = Callable[[Sequence[Row], Callable[[Sequence[Answer] | Exception], None]],
 
 
 class Lane(Generic[Row, Answer]):
-    """One batch under way at a time. `alone` says when a row has nothing to gain from waiting for
-    company: the store answers before `send` returns, or nobody else is there to write."""
+    """One batch under way at a time. A row that has nothing to gain from waiting for company is
+    written at once: where the store answers before `send` returns (`at_once`), or nobody else is
+    there to write (`alone`)."""
 
     def __init__(
-        self, send: Send[Row, Answer], *, alone: Callable[[], bool], most: int = 256
+        self,
+        send: Send[Row, Answer],
+        *,
+        at_once: bool = False,
+        alone: Callable[[], bool] = lambda: False,
+        most: int = 256,
     ) -> None:
         self._send = send
+        self._at_once = at_once
         self._alone = alone
         self._most = most
         self._waiting: list[tuple[Row, Then]] = []
@@ -47,12 +55,12 @@ class Lane(Generic[Row, Answer]):
     def submit(self, row: Row, then: Then) -> None:
         """Queue a row. `then` is called with the store's answer, or with the exception when this
         row can never be written."""
-        idle = self._under_way is None and not self._scheduled and not self._waiting
-        if idle and not self._batches and self._alone():
-            self._write_one(row, then)
+        free = self._under_way is None and not self._scheduled
+        if free and not self._waiting and not self._batches and (self._at_once or self._alone()):
+            self._write([(row, then)])
             return
         self._waiting.append((row, then))
-        if self._under_way is None and not self._scheduled:
+        if free:
             self._scheduled = True
             asyncio.get_running_loop().call_soon(self._flush)
 
@@ -85,37 +93,39 @@ class Lane(Generic[Row, Answer]):
         if self._under_way is None:
             self._wake_idle()
 
-    def _write_one(self, row: Row, then: Then) -> None:
-        """As `_write`, at once."""
-        self._under_way = [(row, then)]
-        try:
-            self._send((row,), self._answered)
-        except Exception as error:
-            self._answered(error)
-
     def _write(self, batch: list[tuple[Row, Then]]) -> None:
         self._under_way = batch
+        answered = partial(self._answered, batch)
         try:
-            self._send([row for row, _ in batch], self._answered)
+            self._send([row for row, _ in batch], answered)
         except Exception as error:
-            self._answered(error)
+            answered(error)
 
-    def _answered(self, answers: Sequence[Answer] | Exception) -> None:
-        batch = self._under_way
-        if batch is None:  # abandoned meanwhile
+    def _answered(
+        self, batch: list[tuple[Row, Then]], answers: Sequence[Answer] | Exception
+    ) -> None:
+        if self._under_way is not batch:  # abandoned meanwhile
             return
-        if isinstance(answers, StoreError):
-            self._try_again(batch, answers)
-            return
-        self._under_way = None
         if isinstance(answers, Exception):
-            self._halve(batch, answers)
+            self._failed(batch, answers)
         else:
+            self._under_way = None
             self._delay = FIRST_DELAY
             for (_, then), answer in zip(batch, answers, strict=True):
-                _tell(then, answer)
+                try:
+                    then(answer)
+                except Exception:
+                    # One that cannot take its answer must not keep the others from theirs.
+                    _log.exception("what follows from a row that was written failed")
         if self._waiting or self._batches or self._idle:
             self._go_on()
+
+    def _failed(self, batch: list[tuple[Row, Then]], error: Exception) -> None:
+        if isinstance(error, StoreError):
+            self._try_again(batch, error)
+        else:
+            self._under_way = None
+            self._halve(batch, error)
 
     def _go_on(self) -> None:
         if self._under_way is not None or self._scheduled:
@@ -134,7 +144,10 @@ class Lane(Generic[Row, Answer]):
 
     def _halve(self, batch: list[tuple[Row, Then]], error: Exception) -> None:
         if len(batch) == 1:
-            _tell(batch[0][1], error)
+            try:
+                batch[0][1](error)
+            except Exception:
+                _log.exception("what follows from a row that cannot be written failed")
             return
         middle = len(batch) // 2
         self._batches += [batch[middle:], batch[:middle]]
@@ -144,11 +157,3 @@ class Lane(Generic[Row, Answer]):
             if not future.done():
                 future.set_result(None)
         self._idle.clear()
-
-
-def _tell(then: Then, answer: Any) -> None:
-    """One that cannot take its answer must not keep the others from theirs."""
-    try:
-        then(answer)
-    except Exception:
-        _log.exception("what follows from a row that was written failed")

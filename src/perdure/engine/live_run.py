@@ -20,12 +20,14 @@ from typing import TYPE_CHECKING, Any, Final
 from msgspec import Raw
 
 from perdure.codec.journal import encode_row
-from perdure.engine.effects import Effects
-from perdure.engine.ending import ends, finish_of
+from perdure.engine.coding import close
+from perdure.engine.effects import Inputs
+from perdure.engine.ending import finish_of
 from perdure.engine.mailbox import Mailbox, event_of
 from perdure.engine.runners import Runners
 from perdure.engine.timers import Timers
 from perdure.kernel.actions import Ignored, Refused, Transition
+from perdure.kernel.code.stuck import Stuck
 from perdure.kernel.fold import fold_transition
 from perdure.kernel.protocol import Decision, Load, Loaded, Machine
 from perdure.kernel.run import Run
@@ -42,6 +44,8 @@ _log = logging.getLogger("perdure.engine")
 #: Where a recorded value stands: in memory, or in the payload (seq, n).
 Place = Raw | tuple[int, int]
 
+_NOTHING: Final[Mapping[str, Place]] = {}
+
 #: Seconds until an event is decided on again that the store kept from being decided.
 TRY_AGAIN: Final = 1.0
 
@@ -51,10 +55,10 @@ class LiveRun:
     its machine decides on."""
 
     __slots__ = (
-        "_decided", "_decision", "_leaving", "_pumping", "_read", "_recorded", "_shell",
-        "_submitted", "dead", "definition", "effects", "epoch", "fetching", "inbox", "key",
-        "machine", "mailbox", "outputs", "parking", "run", "run_id", "seq", "settling", "signals",
-        "timers", "under_way", "work",
+        "_decided", "_decision", "_leaving", "_mailbox", "_pumping", "_read", "_recorded",
+        "_shell", "_submitted", "_timers", "dead", "definition", "epoch", "fetching", "inbox",
+        "inputs", "key", "machine", "outputs", "parking", "run", "run_id", "seq", "settling",
+        "signals", "under_way", "work", "workflow",
     )  # fmt: skip
 
     def __init__(
@@ -72,6 +76,7 @@ class LiveRun:
     ) -> None:
         self.key = key
         self.run_id = run_id
+        self.workflow = definition.name
         self.definition = definition
         self.machine = machine
         self.run = run
@@ -85,17 +90,20 @@ class LiveRun:
         self.settling = False
         #: Reads of this run that are under way.
         self.fetching = 0
-        #: Events, and messages that become events when it is their turn.
-        self.inbox: deque[Any] = deque()
+        #: Events, and messages that become events when it is their turn; None while there are
+        #: none, as in a run that waits.
+        self.inbox: deque[Any] | None = None
         self.under_way: list[Transition] | None = None
         #: Values recorded before this process held the run: outputs by node, signals by id.
-        self.outputs: Mapping[str, Place] = {}
-        self.signals: Mapping[str, Place] = {}
-        self.mailbox = Mailbox(read)
-        self.timers = Timers(shell.clock)
+        self.outputs: Mapping[str, Place] = _NOTHING
+        self.signals: Mapping[str, Place] = _NOTHING
+        #: Inputs of tasks that may still be attempted.
+        self.inputs: dict[str, Inputs] = {}
         self.work = Runners(self, shell)
-        self.effects = Effects(self, shell)
         self._shell = shell
+        #: Made when first needed: most runs get no mail, and many arm no timer.
+        self._mailbox: Mailbox | None = None
+        self._timers: Timers | None = None
         self._decided: list[Transition] = []
         #: A decision that waits for values to be loaded.
         self._decision: Decision | None = None
@@ -109,6 +117,25 @@ class LiveRun:
     def read(self) -> int:
         """How many messages durable rows have applied."""
         return self._recorded
+
+    @property
+    def mailbox(self) -> Mailbox:
+        """The run's view of its mail."""
+        if self._mailbox is None:
+            self._mailbox = Mailbox(self._read)
+        return self._mailbox
+
+    @property
+    def lacks_mail(self) -> bool:
+        """Whether messages are known of that are not here."""
+        return self._mailbox is not None and self._mailbox.missing
+
+    @property
+    def timers(self) -> Timers:
+        """The run's timers."""
+        if self._timers is None:
+            self._timers = Timers(self._shell.clock)
+        return self._timers
 
     @property
     def runners(self) -> Sequence[asyncio.Task[None]]:
@@ -126,8 +153,8 @@ class LiveRun:
             and not self._decided
             and not self.fetching
             and not self.settling
-            and not self.mailbox.missing
-            and not self.timers.momentary
+            and not self.lacks_mail
+            and not (self._timers is not None and self._timers.momentary)
             and self.work.at_rest
         )
 
@@ -135,17 +162,26 @@ class LiveRun:
 
     def deliver(self, event: Any) -> None:
         """Take an event; decide, submit, and start what is durable."""
-        self.inbox.append(event)
+        if self.inbox is None:
+            self.inbox = deque((event,))
+        else:
+            self.inbox.append(event)
         self.pump()
 
     def post(self, messages: Iterable[Mail]) -> None:
         """Take messages, in whatever order they come; what is missing is fetched."""
         if self.dead:
             return
-        self.inbox.extend(self.mailbox.arrived(messages))
+        self._queue(self.mailbox.arrived(messages))
         if self.mailbox.missing:
             self.fetch_mail()
         self.pump()
+
+    def _queue(self, messages: Sequence[Mail]) -> None:
+        if messages and self.inbox is None:
+            self.inbox = deque(messages)
+        elif self.inbox is not None:
+            self.inbox.extend(messages)
 
     def pump(self) -> None:
         """Decide on everything that came, then hand the decisions to the committer."""
@@ -153,32 +189,34 @@ class LiveRun:
             return
         self._pumping = True
         try:
-            while self.inbox and self._decision is None and not self.dead:
-                first = self.inbox[0]
-                if type(first) is Mail:
-                    self._open(first)
-                else:
-                    self._decide(self.machine.apply(first), None)
+            while self.inbox is not None and self._decision is None and not self.dead:
+                self._decide(self.inbox[0])
             if self._decided and self.under_way is None and not self.dead:
-                self._submit(self._decided, None)
+                self._submit(self._decided)
         finally:
             self._pumping = False
-        if not self.dead and self.work.orders:
+        if not self.dead and len(self.work.orders) > self.work.free:
             self.work.start()
 
-    def _open(self, mail: Mail) -> None:
-        """A message's turn. One that a run which has ended did not read stays unread."""
-        if self.run.status in TERMINAL:
-            self.inbox.popleft()
-            return
+    def _decide(self, event: Any) -> None:
+        """The turn of what is at the front of the inbox."""
         try:
-            event = event_of(mail)
-        except PerdureError as error:
-            self._refuse(error)
+            if type(event) is Mail:
+                if self.run.status in TERMINAL:
+                    self._next()  # a message that a run did not read before it ended stays unread
+                    return
+                event = event_of(event)
+            made = self.machine.decide(event)
+        except Exception as error:
+            self._undecided(error)
             return
-        self._decide(self.machine.apply(event), None)
+        if isinstance(made, Load):
+            self._go_on(self.machine.apply(event), None)
+        else:
+            self._take(self._next(), made)
 
-    def _decide(self, decision: Decision, answer: Loaded | Exception | None) -> None:
+    def _go_on(self, decision: Decision, answer: Loaded | Exception | None) -> None:
+        """A decision that something has to be loaded for."""
         try:
             if answer is None:
                 asked = next(decision)
@@ -187,18 +225,34 @@ class LiveRun:
             else:
                 asked = decision.throw(answer)
         except StopIteration as stop:
-            self._take(self.inbox.popleft(), stop.value)
-        except StoreError as error:
-            self._try_again_later(error)
+            self._take(self._next(), stop.value)
         except Exception as error:
-            if isinstance(error, PerdureError) and type(self.inbox[0]) is Mail:
-                self._refuse(error)
-                return
-            _log.exception("%s/%s cannot go on", self.definition.name, self.run_id)
-            self.stall(f"the engine could not apply an event: {error}")
+            self._undecided(error)
         else:
             self._decision = decision
             self._load(asked)
+
+    def _next(self) -> Any:
+        """What is at the front of the inbox leaves it."""
+        inbox = self.inbox
+        assert inbox is not None
+        first = inbox.popleft()
+        if not inbox:
+            self.inbox = None
+        return first
+
+    def _undecided(self, error: Exception) -> None:
+        """What is at the front of the inbox could not be decided on."""
+        if isinstance(error, StoreError):
+            self._try_again_later(error)
+        elif isinstance(error, Stuck):
+            _log.error("%s/%s: %s", self.definition.name, self.run_id, error)
+            self.stall(str(error))
+        elif isinstance(error, PerdureError) and self.inbox and type(self.inbox[0]) is Mail:
+            self._refuse(error)
+        else:
+            _log.error("%s/%s cannot go on", self.definition.name, self.run_id, exc_info=error)
+            self.stall(f"the engine could not apply an event: {error}")
 
     def _take(self, event: Any, transition: Transition) -> None:
         if type(event) is Mail:
@@ -210,7 +264,7 @@ class LiveRun:
             self._decided.append(transition)
         else:
             self.not_heard(event, transition.ignored)
-            self.effects.arm_again(event)
+            self._shell.effects.arm_again(self, event)
 
     def not_heard(self, event: Any, reason: str) -> None:
         """A local report counts for nothing: log and feed only (D-38)."""
@@ -220,7 +274,7 @@ class LiveRun:
     def _refuse(self, error: PerdureError) -> None:
         """The message at the front does not apply to this run."""
         _log.info("%s/%s: refused a message: %s", self.definition.name, self.run_id, error)
-        mail = self.inbox.popleft()
+        mail = self._next()
         self._decided.append(self._note(Refused(str(error))))
         self._read = mail.n
 
@@ -274,7 +328,7 @@ class LiveRun:
         decision, self._decision = self._decision, None
         if decision is None or self.dead:
             return
-        self._decide(decision, answer)
+        self._go_on(decision, answer)
         self.pump()
 
     def heard_of(self, newest: int) -> None:
@@ -301,26 +355,30 @@ class LiveRun:
         self.fetching -= 1
         if self.dead:
             return
-        self.inbox.extend(self.mailbox.arrived(messages))
+        self._queue(self.mailbox.arrived(messages))
         if messages and self.mailbox.missing:
             self.fetch_mail()
         self.pump()
 
     # ------------------------------------------------------------------ recording
 
-    def _submit(self, transitions: list[Transition], change: RunChange | None) -> None:
+    def _submit(self, transitions: list[Transition]) -> None:
+        shell, seq, read = self._shell, self.seq + 1, self._read
+        try:
+            body, payloads = encode_row(transitions)
+            change = finish_of(transitions, payloads, self.definition)
+        except Exception as error:
+            _log.exception("%s/%s cannot go on", self.definition.name, self.run_id)
+            self.stall(f"what was decided cannot be written as a journal row: {error}")
+            return
+        row = JournalRow(
+            self.key, seq, transitions[-1].at, shell.worker, shell.next_commit(), body,
+            self.epoch, read, payloads, change,
+        )  # fmt: skip
         self._decided = []
         self.under_way = transitions
-        self.seq += 1
-        self._submitted = self._read
-        body, payloads = encode_row(transitions)
-        if change is None and ends(transitions):
-            change = finish_of(transitions, payloads, self.definition.retention)
-        shell = self._shell
-        row = JournalRow(
-            self.key, self.seq, transitions[-1].at, shell.worker, shell.next_commit(), body,
-            self.epoch, self._read, payloads, change,
-        )  # fmt: skip
+        self.seq = seq
+        self._submitted = read
         shell.commits.submit(row, self._answered)
 
     def _answered(self, verdict: Any) -> None:
@@ -329,15 +387,15 @@ class LiveRun:
             self._leave_after(verdict)
         elif verdict in ("accepted", "mine"):
             self._recorded = self._submitted
-            self.carry_out(transitions)
+            self._shell.effects.carry_out(self, transitions)
             if self.settling and not self.dead:
                 self._settled()
-            self.pump()
+            if not self._pumping:
+                self.pump()
             if not self.dead:
-                # A runner that waited for the row, and finds nothing that may start, ends.
                 work = self.work
-                if not work.orders or work.held or self._shell.stopping:
-                    work.wake()
+                if work.waiter and (not work.orders or work.held or self._shell.stopping):
+                    work.wake()  # nothing that may start: the runner that waited ends
         elif verdict == "busy":
             self.seq -= 1
             self._decided = [*transitions, *self._decided]
@@ -352,14 +410,6 @@ class LiveRun:
             self.seq -= 1
             _log.error("%s/%s cannot be recorded: %s", self.definition.name, self.run_id, verdict)
             self.stall(f"its journal could not be written: {verdict}")
-
-    def carry_out(self, transitions: Sequence[Transition]) -> None:
-        """What these transitions, durable now, set going."""
-        try:
-            self.effects.carry_out(transitions)
-        except Exception as error:
-            _log.exception("%s/%s cannot go on", self.definition.name, self.run_id)
-            self.stall(f"the engine could not carry out what was decided: {error!r}")
 
     def _settled(self) -> None:
         """What came while nobody held the run is durable: what it left standing may start."""
@@ -409,13 +459,15 @@ class LiveRun:
         if self.dead:
             return
         self.dead = True
-        self.inbox.clear()
+        self.inbox = None
         self._decided.clear()
-        self.timers.close()
+        if self._timers is not None:
+            self._timers.close()
         self.work.end()
         # They refer to one another: until the garbage collector came by, nothing of the run would
         # be freed.
-        del self.effects, self.work
+        del self.work
+        close(self.machine, f"{self.workflow}/{self.run_id}")
 
 
 def _held(

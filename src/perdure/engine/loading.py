@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any, Final, cast
 import msgspec
 
 from perdure.codec.journal import decode_row
-from perdure.engine.effects import Inputs
+from perdure.engine.coding import begin_at, recall
+from perdure.engine.effects import Effects, Inputs
 from perdure.engine.live_run import LiveRun, Place
 from perdure.kernel.actions import (
     BufferSignal,
@@ -25,6 +26,7 @@ from perdure.kernel.actions import (
     ReopenRun,
     ResolveWait,
     RetryTask,
+    Transition,
 )
 from perdure.kernel.fold import fold_transition
 from perdure.kernel.protocol import Machine
@@ -58,6 +60,8 @@ class Recorded(msgspec.Struct):
     due: dict[str, int] = {}
     #: A large input or config of the run: where it stands until it is fetched.
     opened: dict[str, tuple[int, int]] = {}
+    #: What was recorded, where code is to run again from it.
+    transitions: list[Transition] = []
 
 
 def read_journal(loaded: LoadedRun) -> Recorded:
@@ -73,6 +77,7 @@ def read_journal(loaded: LoadedRun) -> Recorded:
             transitions = decode_row(row.body)
         except StoreError as error:
             raise PerdureError(f"row {row.seq} of its journal: {error}") from error
+        recorded.transitions += transitions
         for transition in transitions:
             for action in transition.actions:
                 _note(recorded, row.seq, action)
@@ -84,7 +89,7 @@ def _note(recorded: Recorded, seq: int, action: Any) -> None:
     kind = type(action)
     if kind is CreateTask:
         place = _place(seq, action.input, action.input_ref)
-        if place is not None:
+        if place is not None or action.status == "pending":
             recorded.inputs[action.node] = Inputs(place, action.secrets)
     if kind in _WITH_OUTPUT:
         place = _place(seq, action.output, action.output_ref)
@@ -156,6 +161,10 @@ async def bring_to_life(
 
     await fetch_context(read, recorded, claim.key)
     machine = cast("Machine", definition.machine(run, shell.deps))
+    await recall(
+        machine, recorded.transitions, recorded.outputs,
+        lambda places: shell.store.payloads(claim.key, places),
+    )  # fmt: skip
     live = LiveRun(
         shell, claim.key, loaded.run.id, definition, machine, run,
         epoch=claim.epoch, seq=recorded.seq, read=recorded.read,
@@ -164,20 +173,21 @@ async def bring_to_life(
     live.settling = bool(loaded.mail)
     live.work.held = live.settling or run.paused
     shell.enter(live, run)
-    _go_on(live, recorded, loaded.run.not_before)
+    _go_on(shell.effects, live, recorded, loaded.run.not_before)
+    begin_at(live, loaded.run.not_before)
     live.post(loaded.mail)
     if not live.dead:
         live.work.start()
     return live
 
 
-def _go_on(live: LiveRun, recorded: Recorded, not_before: int) -> None:
+def _go_on(effects: Effects, live: LiveRun, recorded: Recorded, not_before: int) -> None:
     """Dispatch what is pending, arm what waits. A delayed start waits for its time, although
     somebody may have sent it something before."""
     for node, state in recorded.run.nodes.items():
         if state.status == "pending":
-            live.effects.inputs[node] = recorded.inputs[node]
+            live.inputs[node] = recorded.inputs[node]
             due = max(recorded.due.get(node, 0), not_before)
-            live.effects.dispatch(node, state.task, state.attempt, due)
+            effects.dispatch(live, node, state.task, state.attempt, due)
         elif state.wake_at is not None:
-            live.effects.wait(node, state.task, state.wake_at)
+            effects.wait(live, node, state.task, state.wake_at)

@@ -102,7 +102,7 @@ class Parking:
             live.pump()
             return
         self._resting.pop(live.key, None)
-        came = live.inbox or live.mailbox.missing or live.work.orders
+        came = live.inbox or live.lacks_mail or live.work.orders
         self._shell.drop(live)
         if came:  # it came after the store had let the run go, and made it due
             self._shell.claims.look()

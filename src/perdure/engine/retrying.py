@@ -102,7 +102,7 @@ async def _decide(
             transitions.append(await _read(store, machine, mail, recorded, claim.key))
             read_to = mail.n
     body, payloads = encode_row(transitions)
-    change: RunChange | None = finish_of(transitions, payloads, definition.retention)
+    change: RunChange | None = finish_of(transitions, payloads, definition)
     if change is None:
         change = Reopen(definition.version, definition.hash, now, deadline)
     return JournalRow(

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections import deque
 from collections.abc import Collection
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
@@ -37,19 +36,20 @@ CANCELLED_PAUSE: Final = 1.0
 class Runners:
     """`orders`: attempts that may start now. `held`: the run is paused."""
 
-    __slots__ = ("_free", "_idle", "_live", "_shell", "_waiter", "held", "orders", "working")
+    __slots__ = ("_idle", "_live", "_shell", "free", "held", "orders", "waiter", "working")
 
     def __init__(self, live: LiveRun, shell: Shell) -> None:
-        self.orders: deque[Order] = deque()
+        #: A list: it is nearly always empty, and a run has no more attempts than nodes.
+        self.orders: list[Order] = []
         self.held = False
         #: What each runner is at.
         self.working: dict[asyncio.Task[None], Order] = {}
         self._live = live
         self._shell = shell
         #: 1 while a runner is between two attempts: it takes the next order itself.
-        self._free = 0
+        self.free = 0
         #: Of the runner that waits for the row under way: what wakes it, and its task.
-        self._waiter: asyncio.Future[None] | None = None
+        self.waiter: asyncio.Future[None] | None = None
         self._idle: asyncio.Task[Any] | None = None
 
     @property
@@ -60,8 +60,8 @@ class Runners:
     def start(self) -> None:
         """See that somebody takes the attempts that may start."""
         orders, live = self.orders, self._live
-        missing = len(orders) - (self._free if self._waiter is None else 1)
-        if missing <= 0 and self._waiter is None:
+        missing = len(orders) - (self.free if self.waiter is None else 1)
+        if missing <= 0 and self.waiter is None:
             return  # whoever is between two attempts takes them
         shell = self._shell
         if not orders or self.held or live.dead or live.parking or shell.stopping:
@@ -69,18 +69,16 @@ class Runners:
         if asyncio.get_running_loop().time() >= shell.lease_over:
             shell.held_back = True
             return
-        if self._waiter is not None:
+        if self.waiter is not None:
             self.wake()
         for _ in range(missing):
-            order = orders.popleft()
-            task = shell.spawn(self._work(order))
-            self.working[task] = order
-            task.add_done_callback(self._ended)
+            order = orders.pop(0)
+            self.working[shell.spawn(self._work(order), self._ended)] = order
 
     def wake(self) -> None:
         """Let a runner that waits for the row look again."""
-        if self._waiter is not None and not self._waiter.done():
-            self._waiter.set_result(None)
+        if self.waiter is not None and not self.waiter.done():
+            self.waiter.set_result(None)
 
     def stop(self, nodes: Collection[str]) -> None:
         """Attempts of these nodes are not wanted any more: those under way are asked to stop."""
@@ -132,11 +130,10 @@ class Runners:
             if report is None or task.cancelling():
                 self._cancelled(order, report)
                 return
-            live.inbox.append(report)
-            self._free = 1
-            live.pump()
-            self._free = 0
-            order = orders.popleft() if orders else None
+            self.free = 1
+            live.deliver(report)
+            self.free = 0
+            order = orders.pop(0) if orders else None
             if order is None and self._waits_for_row():
                 order = await self._next_order(task)
                 started = time()
@@ -146,7 +143,7 @@ class Runners:
                 order = await self._give_way(order)
                 now = started = time()
             if order is not None and (shell.stopping or self.held or now >= shell.lease_over):
-                orders.appendleft(order)
+                orders.insert(0, order)
                 shell.held_back = True
                 return
 
@@ -181,35 +178,35 @@ class Runners:
 
     def _waits_for_row(self) -> bool:
         live = self._live
-        return live.under_way is not None and self._waiter is None and not live.dead
+        return live.under_way is not None and self.waiter is None and not live.dead
 
     async def _give_way(self, order: Order | None) -> Order | None:
         """Let others run, with no attempt in hand: what its steps left behind may cancel this
         task now, and the attempt would be gone with it."""
         if order is not None:
-            self.orders.appendleft(order)
+            self.orders.insert(0, order)
         try:
             await asyncio.sleep(0)
         except asyncio.CancelledError:
             self.start()
             raise
-        return self.orders.popleft() if self.orders else None
+        return self.orders.pop(0) if self.orders else None
 
     async def _next_order(self, task: asyncio.Task[Any]) -> Order | None:
         """Wait until the row under way is durable, and take what it lets start."""
         live, orders = self._live, self.orders
         while not orders and live.under_way is not None and not live.dead:
-            self._waiter = asyncio.get_running_loop().create_future()
+            self.waiter = asyncio.get_running_loop().create_future()
             self._idle = task
             try:
-                await self._waiter
+                await self.waiter
             except asyncio.CancelledError:
-                self._waiter = self._idle = None
+                self.waiter = self._idle = None
                 self.start()  # one of them may have been meant for this runner
                 raise
             finally:
-                self._waiter = self._idle = None
-        return orders.popleft() if orders else None
+                self.waiter = self._idle = None
+        return orders.pop(0) if orders else None
 
 
 def _current_task() -> asyncio.Task[Any] | None:

@@ -10,17 +10,22 @@ import asyncio
 import logging
 import random
 from collections.abc import Callable, Coroutine, Mapping, Sequence
-from typing import Any, Final, Protocol
+from functools import partial
+from itertools import count
+from typing import Any, Final
 
 from perdure.engine.beats import Beats
 from perdure.engine.claims import Claims
 from perdure.engine.clock import Clock
+from perdure.engine.coding import begin_at, close
 from perdure.engine.dispatcher import Dispatcher
+from perdure.engine.effects import Effects
 from perdure.engine.feed import Feed
 from perdure.engine.handlers.port import Handler
 from perdure.engine.ids import Ids
 from perdure.engine.lane import Lane
 from perdure.engine.live_run import LiveRun
+from perdure.engine.observing import Observer, shielded
 from perdure.engine.parking import Parking
 from perdure.engine.retention import purge_for_ever
 from perdure.engine.retrying import RetryRequest, Writer, retry
@@ -58,16 +63,6 @@ PARK_AFTER: Final = 10.0
 
 
 CLOSED_WHILE_STARTING = "the engine was closed; whether the run was started is not known"
-
-
-class Observer(Protocol):
-    """Sees what became durable, and attempts as they start. Its errors change nothing."""
-
-    def entered(self, live: LiveRun, run: Run) -> None:
-        """A run came into memory, as it stands."""
-
-    def recorded(self, live: LiveRun, transition: Transition) -> None:
-        """A transition became durable."""
 
 
 class Shell:
@@ -118,10 +113,11 @@ class Shell:
         self.deps = Deps(clock.now, self.ids.text, random.random, codec, self._policy)
         at_once = not store.durable
         self.commits: Lane[JournalRow, Verdict] = Lane(
-            store.commit, alone=lambda: at_once or len(self.live) == 1
+            store.commit, at_once=at_once, alone=lambda: len(self.live) == 1
         )
-        self.starts: Lane[NewRun, Started] = Lane(store.start, alone=lambda: at_once)
+        self.starts: Lane[NewRun, Started] = Lane(store.start, at_once=at_once)
         self.waiters = Waiters(store, self.live.__contains__)
+        self.effects = Effects(self)
         self.claims = Claims(self, definitions, rebuild, poll)
         self.beats = Beats(self, poll)
         self.parking = Parking(self, park_after)
@@ -129,9 +125,11 @@ class Shell:
         self.feed = Feed(self)
         self._handlers = handlers
         self._info = info
-        self._commit = 0
+        #: The next number of this worker's tries: (worker, number) tells them apart for ever.
+        self.next_commit: Callable[[], int] = count(1).__next__
         self._unsubscribe: Callable[[], None] | None = None
-        self._tasks: set[asyncio.Task[Any]] = set()
+        #: What runs beside the runs, with what else is to be told of its end.
+        self._tasks: dict[asyncio.Task[Any], Callable[[asyncio.Task[Any]], None] | None] = {}
         self._starting: set[asyncio.Future[Started]] = set()
 
     # ------------------------------------------------------------------ life
@@ -232,15 +230,21 @@ class Shell:
         if tasks:
             await asyncio.wait(tasks, timeout=1.0)
 
-    def spawn(self, work: Coroutine[Any, Any, Any]) -> asyncio.Task[Any]:
+    def spawn(
+        self,
+        work: Coroutine[Any, Any, Any],
+        ended: Callable[[asyncio.Task[Any]], None] | None = None,
+    ) -> asyncio.Task[Any]:
         """Run as a task that is referenced strongly until it ends, its error logged."""
         task = asyncio.get_running_loop().create_task(work)
-        self._tasks.add(task)
+        self._tasks[task] = ended
         task.add_done_callback(self._ended)
         return task
 
     def _ended(self, task: asyncio.Task[Any]) -> None:
-        self._tasks.discard(task)
+        ended = self._tasks.pop(task)
+        if ended is not None:
+            ended(task)
         if not task.cancelled() and (error := task.exception()) is not None:
             _log.error("a task of the engine failed", exc_info=error)
 
@@ -268,22 +272,33 @@ class Shell:
         )
         future: asyncio.Future[Started] = asyncio.get_running_loop().create_future()
         self.in_hand.add(key)
-
-        def answered(answer: Started | Exception) -> None:
-            self.in_hand.discard(key)
-            if isinstance(answer, Exception):
-                _refuse(future, answer)
-                return
-            # One that this worker was still to own when it was declared dead is claimed anew.
-            if answer.outcome != "exists" and owned and worker == self.worker:
-                self._born(request, beginning)
-            if not future.done():
-                future.set_result(answer)
-
         self._starting.add(future)
-        future.add_done_callback(self._starting.discard)
-        self.starts.submit(beginning.row, answered)
-        return await future
+        try:
+            self.starts.submit(beginning.row, partial(self._started, request, beginning, future))
+            return await future
+        finally:
+            self._starting.discard(future)
+
+    def _started(
+        self,
+        request: StartRequest,
+        beginning: Beginning,
+        future: asyncio.Future[Started],
+        answer: Started | Exception,
+    ) -> None:
+        row = beginning.row
+        self.in_hand.discard(row.key)
+        # One that this worker was still to own when it was declared dead is claimed anew.
+        born = not isinstance(answer, Exception) and answer.outcome != "exists"
+        if born and row.owner == self.worker:
+            self._born(request, beginning)
+        else:
+            close(beginning.machine, f"{row.definition}/{row.id}")
+        if isinstance(answer, Exception):
+            _refuse(future, answer)
+            return
+        if not future.done():
+            future.set_result(answer)
 
     def _born(self, request: StartRequest, beginning: Beginning) -> None:
         live = LiveRun(
@@ -291,8 +306,9 @@ class Shell:
             beginning.run, epoch=beginning.row.first.epoch, seq=1,
         )  # fmt: skip
         self.enter(live, beginning.run)
-        live.carry_out([beginning.transition])
+        self.effects.carry_out(live, beginning.transitions)
         if not live.dead:
+            begin_at(live, 0)
             live.work.start()
 
     # ------------------------------------------------------------------ mail
@@ -322,7 +338,7 @@ class Shell:
     def ignored(self, live: LiveRun, event: Any, reason: str) -> None:
         """A local report changed nothing, and nothing is written of it (D-38)."""
         if self.on_ignored is not None:
-            _shield(self.on_ignored, live, event, reason)
+            shielded(self.on_ignored, live, event, reason)
 
     # ------------------------------------------------------------------ runs in memory
 
@@ -334,9 +350,9 @@ class Shell:
             before.die()
         self.live[live.key] = live
         self._keys[live.definition.name, live.run_id] = live.key
-        live.effects.deadline()
+        self.effects.deadline(live)
         for observer in self.observers:
-            _shield(observer.entered, live, run)
+            shielded(observer.entered, live, run)
 
     def forget(self, live: LiveRun) -> None:
         """A run leaves memory; another one in its place stays."""
@@ -351,7 +367,7 @@ class Shell:
     def show(self, live: LiveRun, transition: Transition) -> None:
         """Tell the observers what became durable."""
         for observer in self.observers:
-            _shield(observer.recorded, live, transition)
+            shielded(observer.recorded, live, transition)
 
     def finished(self, live: LiveRun, action: FinishRun) -> None:
         """A run's end is durable."""
@@ -373,11 +389,6 @@ class Shell:
         if verdict not in ("accepted", "mine"):
             _log.warning("%s/%s was let go: %s", live.definition.name, live.run_id, verdict)
 
-    def next_commit(self) -> int:
-        """The next number of this worker's tries: (worker, number) tells them apart for ever."""
-        self._commit += 1
-        return self._commit
-
     async def read(self, key: bytes, place: tuple[int, int]) -> bytes:
         """A large value, tried again until the store gives it."""
         delay = 0.05
@@ -397,10 +408,3 @@ class Shell:
 def _refuse(future: asyncio.Future[Any], error: Exception) -> None:
     if not future.done():
         future.set_exception(error)
-
-
-def _shield(call: Callable[..., None], *args: object) -> None:
-    try:
-        call(*args)
-    except Exception:
-        _log.exception("an observer failed")

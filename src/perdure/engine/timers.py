@@ -29,7 +29,8 @@ class Timers:
         self._clock = clock
         #: In the order of their arming: when, what wakes it, what is called.
         self._armed: dict[str, tuple[int, asyncio.TimerHandle, Callable[[], None]]] = {}
-        self._momentary: set[asyncio.TimerHandle] = set()
+        #: A dict, which is smaller than a set while it is empty.
+        self._momentary: dict[asyncio.TimerHandle, None] = {}
 
     def arm(self, name: str, due: int, call: Callable[[], None]) -> None:
         """Call once the clock has reached `due` (µs since the epoch), in place of the timer of
@@ -47,11 +48,11 @@ class Timers:
         """Call in so many seconds."""
 
         def fire() -> None:
-            self._momentary.discard(handle)
+            self._momentary.pop(handle, None)
             call()
 
         handle = asyncio.get_running_loop().call_later(seconds, fire)
-        self._momentary.add(handle)
+        self._momentary[handle] = None
 
     def due(self, name: str) -> int | None:
         """When the timer of this name is due; None when there is none."""

@@ -111,6 +111,9 @@ def _leaf(value: Any) -> Any:
 
 def plain(value: Any, room: int = 10_000_000) -> Any:
     """The value as plain JSON: the same object when it is. A fault when JSON cannot hold it."""
+    kind = type(value)
+    if kind in _SURE or (kind is int and INT_MIN <= value <= INT_MAX):
+        return value
     return _Walk(room).plain(value, 0)
 
 

@@ -42,13 +42,18 @@ class TemplateText:
 
     def render(self, scope: Scope, budget: Budget | None = None) -> Any:
         """The JSON value of the string in this scope; ExprError when there is none."""
-        room = (budget or DEFAULT).size
         if self.whole is not None:
-            return _convert(self.whole, plain, scope, budget, room)
+            value = self.whole.evaluate(scope, budget)
+            # Most values are plain at first sight.
+            kind = type(value)
+            if kind is str or kind is bool or value is None:
+                return value
+            return _converted(self.whole, plain, value, (budget or DEFAULT).size)
+        room = (budget or DEFAULT).size
         out: list[str] = []
         for piece in self.pieces:
             if isinstance(piece, Program):
-                shown = _convert(piece, text, scope, budget, room)
+                shown = _converted(piece, text, piece.evaluate(scope, budget), room)
                 room -= len(shown)
                 out.append(shown)
             else:
@@ -56,14 +61,7 @@ class TemplateText:
         return "".join(out)
 
 
-def _convert(
-    program: Program,
-    convert: Callable[[Any, int], Any],
-    scope: Scope,
-    budget: Budget | None,
-    room: int,
-) -> Any:
-    value = program.evaluate(scope, budget)
+def _converted(program: Program, convert: Callable[[Any, int], Any], value: Any, room: int) -> Any:
     try:
         return convert(value, room)
     except Fault as fault:

@@ -8,7 +8,7 @@ of the payload within the row.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 import msgspec
 from msgspec import Raw
@@ -232,14 +232,14 @@ AnyAction: TypeAlias = (
 
 
 class Transition(msgspec.Struct, omit_defaults=True, gc=False):
-    """What one event led to, at one time (µs since the epoch).
+    """What one event led to, at one time (µs since the epoch). Recorded as it stands.
 
     `ignored` says why an event changed nothing; such a transition has no actions.
     `signal_delivered`: a node took the signal at once (False: it is kept).
     """
 
     at: int
-    actions: list[Any] = []
+    actions: list[AnyAction] = msgspec.field(default_factory=list, name="do")
     ignored: str | None = None
     signal_delivered: bool = False
 

@@ -13,7 +13,7 @@ from msgspec import Raw
 from perdure.model.failure import FailureRecord
 
 
-class RunStarted(msgspec.Struct, frozen=True):
+class RunStarted(msgspec.Struct, frozen=True, gc=False):
     """A run was created. `start_node` overrides the definition's entry; the rest is recorded as
     it stands. `deadline` in µs since the epoch; `python` is the minor version, "3.11"."""
 
@@ -30,7 +30,7 @@ class RunBegun(msgspec.Struct, frozen=True):
     """A workflow's run is due, on the worker that owns it: its function is to be called."""
 
 
-class NodeCompleted(msgspec.Struct, frozen=True):
+class NodeCompleted(msgspec.Struct, frozen=True, gc=False):
     """An attempt (counted from 0) ended with an output."""
 
     task: str
@@ -39,7 +39,7 @@ class NodeCompleted(msgspec.Struct, frozen=True):
     output: Raw
 
 
-class NodeFailed(msgspec.Struct, frozen=True):
+class NodeFailed(msgspec.Struct, frozen=True, gc=False):
     """An attempt (counted from 0) ended with a failure, or was given up on."""
 
     task: str
@@ -48,11 +48,11 @@ class NodeFailed(msgspec.Struct, frozen=True):
     failure: FailureRecord
 
 
-class DeadlineReached(msgspec.Struct, frozen=True):
+class DeadlineReached(msgspec.Struct, frozen=True, gc=False):
     """The run has taken as long as its definition lets it."""
 
 
-class TimerFired(msgspec.Struct, frozen=True):
+class TimerFired(msgspec.Struct, frozen=True, gc=False):
     """A waiting node's time came: a WAIT's end, or a signal wait's timeout. `due`: the time the
     timer was armed for (D-13)."""
 
@@ -61,7 +61,7 @@ class TimerFired(msgspec.Struct, frozen=True):
     due: int
 
 
-class SignalReceived(msgspec.Struct, frozen=True):
+class SignalReceived(msgspec.Struct, frozen=True, gc=False):
     """Something outside sent a named value. `id` is the message's, unique in the run; `payload`
     is JSON text or absent."""
 
@@ -70,13 +70,13 @@ class SignalReceived(msgspec.Struct, frozen=True):
     payload: Raw | None = None
 
 
-class RunCancelled(msgspec.Struct, frozen=True):
+class RunCancelled(msgspec.Struct, frozen=True, gc=False):
     """Somebody wants the run to end. An empty reason reads "cancelled"."""
 
     reason: str = ""
 
 
-class RunRetried(msgspec.Struct, frozen=True):
+class RunRetried(msgspec.Struct, frozen=True, gc=False):
     """Somebody wants a finished run to go on, from `node` or from every failed node, on the
     definition the machine was made with. `deadline` in µs since the epoch."""
 
@@ -86,11 +86,11 @@ class RunRetried(msgspec.Struct, frozen=True):
     deadline: int | None = None
 
 
-class RunPaused(msgspec.Struct, frozen=True):
+class RunPaused(msgspec.Struct, frozen=True, gc=False):
     """Dispatches are to be held."""
 
 
-class RunUnpaused(msgspec.Struct, frozen=True):
+class RunUnpaused(msgspec.Struct, frozen=True, gc=False):
     """Dispatches are to go on."""
 
 

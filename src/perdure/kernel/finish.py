@@ -53,7 +53,10 @@ def blocked(turn: Turn) -> FailureRecord | None:
     if given_up:
         message = f"blocked: {', '.join(given_up)} was canceled and not retried"
         return FailureRecord("workflow.blocked", message)
-    for node, incoming in turn.plan.shape.incoming.items():
+    all_incoming = turn.plan.shape.incoming
+    if len(reached) == len(all_incoming) and reached.keys() == all_incoming.keys():
+        return None
+    for node, incoming in all_incoming.items():
         if node in reached:
             continue
         edges = [(edge.source, edge_is_active(turn, edge)) for edge in incoming]
@@ -75,4 +78,4 @@ def output_of(turn: Turn) -> bytes:
         if (state := nodes.get(node)) is not None and state.status == "completed"
     ]
     turn.need(leaves)
-    return codec.encode({node: turn.outputs[node] for node in leaves})
+    return codec.join({node: turn.outputs[node] for node in leaves})

@@ -92,12 +92,13 @@ def leaving(run: Run, node: str, status: str, after: str) -> NodeState:
 
 def complete_task(run: Run, action: CompleteTask) -> None:
     """An active task ended well."""
-    before = leaving(run, action.node, "pending", "completed")
+    node, nodes = action.node, run.nodes
+    before = nodes.get(node)
+    if before is None or before.status != "pending":
+        before = leaving(run, node, "pending", "completed")
     run.active -= 1
-    run.completed += 1
-    run.nodes[action.node] = NodeState(
-        before.task, "completed", before.attempt, None, run.completed
-    )
+    run.completed = number = run.completed + 1
+    nodes[node] = NodeState(before.task, "completed", before.attempt, None, number)
 
 
 def fail_task(run: Run, action: FailTask) -> None:

@@ -1,8 +1,9 @@
 """GraphMachine: one event in, one transition out.
 
-`apply` is the single entry point. Handlers are named after their events; each checks that the
-event still matters, emits actions, and routes forward. The machine lives as long as its run is in
-memory and must be given one event at a time.
+`decide` is the single entry point; `apply` is the same for whoever can load what it asks for.
+Handlers are named after their events; each checks that the event still matters, emits actions,
+and routes forward. The machine lives as long as its run is in memory and must be given one event
+at a time.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from perdure.kernel.events import (
 )
 from perdure.kernel.finish import finish
 from perdure.kernel.plan import GraphPlan
-from perdure.kernel.protocol import Decision, Deps, Handling
+from perdure.kernel.protocol import Decision, Deps, Handling, Load
 from perdure.kernel.retries import fail_or_retry
 from perdure.kernel.routing import propagate
 from perdure.kernel.run import Run
@@ -38,7 +39,7 @@ from perdure.kernel.stopping import (
     on_run_unpaused,
     stop_the_rest,
 )
-from perdure.kernel.tasks import complete, stale
+from perdure.kernel.tasks import complete, schedule, stale
 from perdure.kernel.turn import NeedLoad, Turn
 from perdure.kernel.wakes import on_signal_received, on_timer_fired
 from perdure.model.errors import InvalidRequest
@@ -47,14 +48,16 @@ from perdure.model.errors import InvalidRequest
 class GraphMachine:
     """Decides for one run of a graph. `run` is its snapshot, changed by what is decided."""
 
-    __slots__ = ("_turn", "run")
+    __slots__ = ("_turn", "handling", "run")
 
     def __init__(self, plan: GraphPlan, run: Run, deps: Deps) -> None:
         self.run = run
+        #: See kernel.protocol.Machine.handling.
+        self.handling: Callable[[str], Handling] = plan.handlings.__getitem__
         self._turn = Turn(plan, run, deps)
 
-    def apply(self, event: Event) -> Decision:
-        """See kernel.protocol.Machine.apply."""
+    def decide(self, event: Event) -> Transition | Load:
+        """See kernel.protocol.Machine.decide."""
         handler = HANDLERS.get(type(event))
         if handler is None:
             raise InvalidRequest(f"unknown event {type(event).__name__}")
@@ -62,32 +65,30 @@ class GraphMachine:
         # Time never goes back, whoever takes over with whatever clock. A timer that counts is
         # due by this time: early ones are ignored.
         now = max(turn.deps.now(), run.at)
-        while True:
-            turn.begin(now)
-            try:
-                handler(turn, event)
-                if turn.ignored is None:
-                    if run.failures and run.active and turn.gives_up:
-                        stop_the_rest(turn)
-                    if not run.active:
-                        finish(turn)
-                break
-            except NeedLoad as need:
-                turn.roll_back()
-                load = need.load
-            except BaseException:
-                turn.roll_back()
-                raise
-            # Nothing is held while it waits: a decision given up here, however late its generator
-            # is collected, must not touch what later events decided.
-            turn.loaded(load, (yield load))
+        turn.begin(now)
+        try:
+            handler(turn, event)
+            if turn.ignored is None:
+                if run.failures and run.active and turn.gives_up:
+                    stop_the_rest(turn)
+                if not run.active:
+                    finish(turn)
+        except NeedLoad as need:
+            turn.roll_back()
+            return need.load
+        except BaseException:
+            turn.roll_back()
+            raise
         turn.keep()
         return Transition(now, turn.actions, turn.ignored, turn.signal_delivered)
 
-    def handling(self, node: str) -> Handling:
-        """See kernel.protocol.Machine.handling."""
-        planned = self._turn.plan.nodes[node]
-        return Handling(planned.type, planned.timeout)
+    def apply(self, event: Event) -> Decision:
+        """See kernel.protocol.Machine.apply."""
+        while type(made := self.decide(event)) is Load:
+            # Nothing is held while it waits: a decision given up here, however late its generator
+            # is collected, must not touch what later events decided.
+            self._turn.loaded(made, (yield made))
+        return made  # type: ignore[return-value]  # it is no Load
 
 
 def on_node_completed(turn: Turn, event: NodeCompleted) -> None:
@@ -96,8 +97,14 @@ def on_node_completed(turn: Turn, event: NodeCompleted) -> None:
     if turn.ignored is not None:
         return
     complete(turn, event)
-    if turn.run.status == "running":
-        propagate(turn, turn.plan.shape.successors.get(event.node, ()))
+    run, plan = turn.run, turn.plan
+    if run.status != "running":
+        return
+    straight = plan.straight.get(event.node)
+    if straight is None:
+        propagate(turn, plan.shape.successors.get(event.node, ()))
+    elif straight.id not in run.nodes and not (run.failures and turn.gives_up):
+        schedule(turn, straight)
 
 
 def on_node_failed(turn: Turn, event: NodeFailed) -> None:

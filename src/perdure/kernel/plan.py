@@ -13,7 +13,8 @@ import msgspec
 from msgspec import Raw
 from msgspec.structs import force_setattr
 
-from perdure.model.graph import GraphShape
+from perdure.kernel.protocol import Handling
+from perdure.model.graph import CONTROL_TYPES, WAIT_TYPES, GraphShape
 from perdure.model.policy import RetryPolicy
 
 
@@ -55,6 +56,16 @@ class PlannedNode(msgspec.Struct, frozen=True):
     queue: str | None = None
     label: str | None = None
     step: str | None = None
+    #: Its spec's own, looked up once.
+    constant: bool = False
+
+    def __post_init__(self) -> None:
+        force_setattr(self, "constant", self.spec.constant)
+
+    @property
+    def works(self) -> bool:
+        """Whether a worker executes it: a task is dispatched, and routing stops here."""
+        return self.type not in CONTROL_TYPES and self.type not in WAIT_TYPES
 
 
 class PlannedEdge(msgspec.Struct, frozen=True):
@@ -88,12 +99,32 @@ class GraphPlan(msgspec.Struct, frozen=True):
     leaves: tuple[str, ...] = ()
     #: Nodes whose outputs are worth keeping in memory; None = all.
     kept: frozenset[str] | None = None
+    #: How the nodes' attempts are executed.
+    handlings: Mapping[str, Handling] = {}
+    #: Node -> the worker node that alone follows it and follows it alone: what the readiness rule
+    #: would find once it completed.
+    straight: Mapping[str, PlannedNode] = {}
     #: Inputs that are the same in every run, as JSON text: filled in when first asked for.
     constants: dict[str, Raw] = {}
 
     def __post_init__(self) -> None:
         force_setattr(self, "leaves", tuple(self.shape.leaves()))
         force_setattr(self, "kept", kept_outputs(self))
+        handlings = {id: Handling(node.type, node.timeout) for id, node in self.nodes.items()}
+        force_setattr(self, "handlings", handlings)
+        force_setattr(self, "straight", straight_edges(self))
+
+
+def straight_edges(plan: GraphPlan) -> dict[str, PlannedNode]:
+    """The edges that are the only one out of their source and into their target, where the source
+    is no SWITCH and the target is executed by a worker."""
+    found = {}
+    for node, after in plan.shape.successors.items():
+        if len(after) == 1 and node not in plan.choices:
+            follower = plan.nodes[after[0]]
+            if follower.works and len(plan.shape.incoming[follower.id]) == 1:
+                found[node] = follower
+    return found
 
 
 def kept_outputs(plan: GraphPlan) -> frozenset[str] | None:

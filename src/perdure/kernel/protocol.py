@@ -37,6 +37,10 @@ class Codec(Protocol):
     def decode(self, data: bytes | Raw, /) -> Any:
         """The plain value of JSON text."""
 
+    def join(self, values: Mapping[str, Raw], /) -> bytes:
+        """JSON of an object whose values are JSON text that `encode` made. Raises InvalidRequest
+        for what is too large."""
+
 
 def _no_policy(step: str) -> RetryPolicy:
     return NO_RETRY
@@ -70,13 +74,21 @@ class Handling(msgspec.Struct, frozen=True):
 class Machine(Protocol):
     """Decides for one run. One event at a time; the caller serialises events per run (G-4)."""
 
-    def apply(self, event: Event, /) -> Decision:
-        """Decide what one event leads to.
+    def decide(self, event: Event, /) -> Transition | Load:
+        """Decide what one event leads to, if all it takes is in memory; else what is missing, for
+        `apply` to be used. The common case, without a generator.
 
-        The snapshot is changed only when the transition is returned; on any exception, also one
-        thrown in at a Load, it is as before (D-10). Raises InvalidRequest, RunFinished,
-        RunActive: permanent; StoreError: transient, apply the event again.
+        The snapshot is changed only when a transition is returned; otherwise, and on any
+        exception, it is as before (D-10). Raises InvalidRequest, RunFinished, RunActive:
+        permanent; StoreError: transient, decide again.
         """
 
-    def handling(self, node: str, /) -> Handling:
-        """How this node's attempts are executed."""
+    def apply(self, event: Event, /) -> Decision:
+        """The same for whoever can load: yields what is missing and is sent it.
+
+        What it raises, also where an exception is thrown in at a Load, is what `decide` raises.
+        """
+
+    @property
+    def handling(self) -> Callable[[str], Handling]:
+        """How a node's attempts are executed."""

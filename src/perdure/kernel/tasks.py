@@ -35,10 +35,12 @@ def schedule(turn: Turn, node: PlannedNode) -> None:
         failure = input_failure(node.id, error)
         turn.emit(CreateTask(turn.new_id(), node.id, "failed", failure=failure))
         return
-    task = turn.new_id()
-    secrets = dict(node.spec.secrets)
-    turn.emit(CreateTask(task, node.id, "pending", input=input, secrets=secrets))
-    turn.order(DispatchTask(task, node.id, queue=node.queue))
+    task, id, secrets = turn.new_id(), node.id, node.spec.secrets
+    if secrets:
+        turn.emit(CreateTask(task, id, "pending", input, secrets=dict(secrets)))
+    else:
+        turn.emit(CreateTask(task, id, "pending", input))
+    turn.actions.append(DispatchTask(task, id, 0, 0, node.queue))
 
 
 def input_failure(node: str, error: Exception) -> FailureRecord:
@@ -50,10 +52,11 @@ def input_failure(node: str, error: Exception) -> FailureRecord:
 def resolved(turn: Turn, node: PlannedNode) -> Raw:
     """The node's spec with its templates evaluated, as JSON text. Raises what evaluation raises."""
     constants = turn.plan.constants
-    if node.id in constants:
-        return constants[node.id]
+    constant = constants.get(node.id)
+    if constant is not None:
+        return constant
     encode = turn.deps.codec.encode
-    if not node.spec.constant:
+    if not node.constant:
         return Raw(encode(node.spec.render(turn.scope(node.reads))))
     constants[node.id] = input = Raw(encode(node.spec.render({})))
     return input
@@ -81,10 +84,11 @@ def stale(turn: HasRun, event: NodeCompleted | NodeFailed) -> str | None:
 def complete(turn: Turn, event: NodeCompleted) -> None:
     """Record the output of the attempt. A node that the definition no longer has leads nowhere:
     it is recorded failed, and the finish rule says so (D-5, G-96)."""
-    if event.node not in turn.plan.nodes:
-        message = f"node {event.node} is not in version {turn.plan.version} of the definition"
+    node = event.node
+    if node not in turn.plan.nodes:
+        message = f"node {node} is not in version {turn.plan.version} of the definition"
         failure = FailureRecord("routing", message, permanent=True)
-        turn.emit(FailTask(event.task, event.node, event.attempt, failure))
+        turn.emit(FailTask(event.task, node, event.attempt, failure))
         return
-    turn.emit(CompleteTask(event.task, event.node, event.attempt, output=event.output))
-    turn.remember(event.node, event.output)
+    turn.emit(CompleteTask(event.task, node, event.attempt, event.output))
+    turn.remember(node, event.output)

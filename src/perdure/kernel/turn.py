@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from msgspec import Raw
 
-from perdure.kernel.actions import Action, CancelTasks, ReopenRun
+from perdure.kernel.actions import AnyAction, CancelTasks, ReopenRun
 from perdure.kernel.fold import FOLDS
 from perdure.kernel.moves import NEW
 from perdure.kernel.plan import GraphPlan
@@ -47,7 +47,7 @@ class Turn:
         self.run = run
         self.deps = deps
         self.now = 0
-        self.actions: list[Action] = []
+        self.actions: list[AnyAction] = []
         self.ignored: str | None = None
         self.signal_delivered = False
         #: Outputs in memory: of nodes that completed while this machine lived, or were loaded.
@@ -106,17 +106,14 @@ class Turn:
             self.views.pop(node, None)
         self._scope = None  # input, config and version may be new
 
-    def order(self, action: Action) -> None:
-        """An action that changes nothing that is routed on: record it."""
-        self.actions.append(action)
-
     def keep(self) -> None:
         """The decision stands: nothing of it can be rolled back any more."""
         self._undo.clear()
         self._whole = None
         if self.payloads:
             self.payloads.clear()
-        del self._drawn[: self._used]
+        if self._used:
+            del self._drawn[: self._used]
         if self.ignored is not None:
             self.run.at = self._saved.at
         else:
@@ -148,10 +145,11 @@ class Turn:
 
     def new_id(self) -> str:
         """A fresh task id; a decision made again, after a load or an error, draws the same ids."""
-        if self._used == len(self._drawn):
-            self._drawn.append(self.deps.new_id())
-        self._used += 1
-        return self._drawn[self._used - 1]
+        drawn, used = self._drawn, self._used
+        self._used = used + 1
+        if used == len(drawn):
+            drawn.append(self.deps.new_id())
+        return drawn[used]
 
     def require_running(self) -> None:
         """For requests that only a running run can take. Raises RunFinished, InvalidRequest."""

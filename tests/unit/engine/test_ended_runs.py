@@ -7,8 +7,8 @@ import gc
 
 import pytest
 
-from perdure.engine.effects import Effects
 from perdure.engine.live_run import LiveRun
+from perdure.engine.runners import Runners
 from perdure.flow.step import step
 from perdure.kernel.machine import GraphMachine
 from perdure.kernel.turn import Turn
@@ -16,7 +16,7 @@ from tests.virtual.engines import engine_on, graph, task
 from tests.virtual.loop import run
 from tests.virtual.stores import LateStore, VirtualStore
 
-KEPT_BY_LIVE_RUNS = (LiveRun, Effects, GraphMachine, Turn)
+KEPT_BY_LIVE_RUNS = (LiveRun, Runners, GraphMachine, Turn)
 
 
 def alive() -> list[str]:

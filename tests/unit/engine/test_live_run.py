@@ -261,24 +261,24 @@ def test_a_fault_of_the_machinery_stalls_the_run_with_the_reason(
         await asyncio.sleep(1)
 
     one = graph("one", [task("a", "work")])
-    real = GraphMachine.apply
+    real = GraphMachine.decide
 
     def faulty(self: Any, event: Any) -> Any:
         if type(event).__name__ == "NodeCompleted":
             raise ZeroDivisionError("a bug of ours")
-        return (yield from real(self, event))
+        return real(self, event)
 
     async def main() -> None:
         store = LateStore()
         async with engine_on(store, one, work) as engine:
             started = await engine.start(one, id="1")
-            monkeypatch.setattr(GraphMachine, "apply", faulty)
+            monkeypatch.setattr(GraphMachine, "decide", faulty)
             await asyncio.sleep(2)
             told = (await started.describe()).stalled
             assert told is not None
             assert "a bug of ours" in told
             assert await started.status() == "running"
-        monkeypatch.setattr(GraphMachine, "apply", real)
+        monkeypatch.setattr(GraphMachine, "decide", real)
         async with engine_on(store, one, work) as engine:
             assert await engine.get(one, "1").result() == {"a": None}
 
@@ -296,10 +296,10 @@ def test_effects_that_cannot_be_carried_out_stall_the_run_with_the_reason(
     chain = graph("chain", [task("a", "work"), task("b", "work")])
     real = Effects.dispatch
 
-    def faulty(self: Any, node: str, *rest: Any) -> None:
+    def faulty(self: Any, live: Any, node: str, *rest: Any) -> None:
         if (node == "b") is second:
             raise ZeroDivisionError("a bug of ours")
-        real(self, node, *rest)
+        real(self, live, node, *rest)
 
     async def main() -> None:
         store = LateStore()

@@ -18,7 +18,6 @@ from msgspec import Raw
 from perdure.codec.values import JsonCodec
 from perdure.graph import Graph
 from perdure.kernel.actions import (
-    AnyAction,
     BufferSignal,
     CreateTask,
     DispatchTask,
@@ -50,15 +49,6 @@ from tests.unit.kernel.drawing import Member, document
 
 #: 2025-01-01T00:00:00Z
 NEW_YEAR = 1_735_689_600 * SECOND
-
-
-class Recorded(msgspec.Struct):
-    """A transition as a journal holds it."""
-
-    at: int
-    actions: list[AnyAction] = []
-    ignored: str | None = None
-    signal_delivered: bool = False
 
 
 def plan_of(nodes: list[Member], edges: list[Member], **rest: Any) -> GraphPlan:
@@ -196,7 +186,7 @@ class Harness:
 
     def recorded(self) -> list[Transition]:
         """The journal, decoded."""
-        rows = (msgspec.json.decode(row, type=Recorded) for row in self.journal)
+        rows = (msgspec.json.decode(row, type=Transition) for row in self.journal)
         return [Transition(r.at, list(r.actions), r.ignored, r.signal_delivered) for r in rows]
 
     def folded(self) -> Run:

@@ -199,7 +199,7 @@ def test_a_live_machine_and_one_built_anew_decide_alike() -> None:
 def test_folding_a_journal_without_newer_fields_still_works() -> None:
     plan = plan_of([task("a"), task("b")], chain("a", "b"))
     row = (
-        b'{"at":5,"actions":[{"do":"OpenRun","definition":"g","id":"r","version":"1","hash":"h",'
+        b'{"at":5,"do":[{"do":"OpenRun","definition":"g","id":"r","version":"1","hash":"h",'
         b'"python":"3.11"},{"do":"CreateTask","task":"t1","node":"a","status":"pending"}]}'
     )
     h = Harness(plan, live=True)

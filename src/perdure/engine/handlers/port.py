@@ -15,7 +15,7 @@ from perdure.model.policy import RetryPolicy
 from perdure.model.step_context import StepContext
 
 
-class Attempt(msgspec.Struct):
+class Attempt(msgspec.Struct, gc=False):
     """One execution of a task. `number` counts from 0. `input` is the stored input decoded anew
     for this attempt (it may be changed freely), with secrets filled in. `timeout` in µs as the
     node says it: None = the handler's default, 0 = no limit."""
@@ -28,6 +28,8 @@ class Attempt(msgspec.Struct):
     number: int
     input: Any
     timeout: int | None = None
+    #: The step to run, where the definition holds it.
+    step: Any = None
 
 
 class StepNotRegistered(PerdureError):

@@ -58,7 +58,7 @@ class TaskHandler:
     def __init__(self, steps: Mapping[str, RunnableStep], threads: int | None = None) -> None:
         self._steps = dict(steps)
         #: What each attempt asks of its step, asked once.
-        self._limits = {name: step.timeout_us for name, step in self._steps.items()}
+        self._limits = {name: s.timeout_us for name, s in self._steps.items() if s.timeout_us}
         self._calls = {
             name: (step.bind, step.fn, step.is_async) for name, step in self._steps.items()
         }
@@ -72,7 +72,8 @@ class TaskHandler:
         """The node's timeout, else the step's, in µs; 0 = no limit."""
         if attempt.timeout is not None:
             return attempt.timeout
-        return self._limits.get(_step_name(attempt), 0)
+        limits = self._limits
+        return limits.get(_step_name(attempt), 0) if limits else 0
 
     def policy(self, step: str, /) -> RetryPolicy:
         """The policy the step was declared with; one attempt for a step unknown here."""
@@ -97,18 +98,31 @@ class TaskHandler:
         outcome is returned and the cancellation left to be seen in `Task.cancelling()`.
         """
         name = _step_name(attempt)
-        if name not in self._calls:
+        call = self._calls.get(name)
+        if call is None:
             raise self._missing(name, attempt)
-        bind, function, is_async = self._calls[name]
+        bind, function, is_async = call
         try:
             args, kwargs = bind(attempt.input.get("input", UNSET))
         except InvalidRequest as error:
             raise Permanent(error) from error
+        return await self.perform(self._steps[name], function, is_async, context, args, kwargs)
+
+    async def perform(
+        self,
+        step: RunnableStep,
+        function: Callable[..., Any],
+        is_async: bool,
+        context: StepContext,
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+    ) -> Any:
+        """What the function returned; see `run`."""
         try:
             if is_async:
                 return await function(*args, **kwargs)
-            call = functools.partial(function, *args, **kwargs)
-            return await self._in_thread(self._steps[name], context, call)
+            work = functools.partial(function, *args, **kwargs)
+            return await self._in_thread(step, context, work)
         except Exception:
             raise
         except BaseException as error:
@@ -214,5 +228,6 @@ def passes(error: BaseException) -> bool:
 
 
 def _step_name(attempt: Attempt) -> str:
-    name = attempt.input.get("step") if isinstance(attempt.input, dict) else None
-    return name if isinstance(name, str) else ""
+    input = attempt.input
+    name = input.get("step") if type(input) is dict else None
+    return name if type(name) is str else ""

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn
 from msgspec import Raw
 
 from perdure.kernel.actions import (
-    Action,
     CancelTasks,
     ConsumeSignal,
     CreateTask,
@@ -51,7 +50,7 @@ class Calls:
         self.run = run
         self.deps = deps
         self.loop = WorkflowLoop(self)  # type: ignore[abstract]  # the rest is refused
-        self.actions: list[Action] = []
+        self.actions: list[Any] = []
         self.recorded: Recorded | None = None
         #: Why the code cannot go on, once it cannot.
         self.stuck: Stuck | None = None

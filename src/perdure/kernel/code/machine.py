@@ -8,13 +8,11 @@ the run with nothing recorded (`Stuck`).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from perdure.kernel.actions import ResolveWait, Transition
 from perdure.kernel.code.happened import HANDLERS
 from perdure.kernel.code.running import Running
 from perdure.kernel.events import Event
-from perdure.kernel.protocol import Decision, Load, Loaded
+from perdure.kernel.protocol import Decision, Load
 from perdure.model.errors import InvalidRequest, StoreError
 
 
@@ -23,8 +21,8 @@ class CodeMachine(Running):
 
     __slots__ = ()
 
-    def apply(self, event: Event) -> Decision:
-        """See kernel.protocol.Machine.apply. Raises Stuck too: the run stalls."""
+    def decide(self, event: Event) -> Transition | Load:
+        """See kernel.protocol.Machine.decide. Raises Stuck too: the run stalls."""
         handler = HANDLERS.get(type(event))
         if handler is None:
             raise InvalidRequest(f"unknown event {type(event).__name__}")
@@ -32,8 +30,7 @@ class CodeMachine(Running):
         apart = [kept.id for kept in run.signals if kept.payload is None]
         apart = [id for id in apart if id not in calls.payloads]
         if apart:
-            answer = yield Load(signals=tuple(apart))
-            self._loaded(apart, answer)
+            return Load(signals=tuple(apart))
         if calls.stuck is not None:
             raise calls.stuck
         self.now = now = max(self.deps.now(), run.at)
@@ -51,8 +48,12 @@ class CodeMachine(Running):
         actions = calls.actions
         return Transition(now, actions, None, isinstance(actions[0], ResolveWait))
 
-    def _loaded(self, asked: Sequence[str], answer: Loaded) -> None:
-        for id in asked:
-            if id not in answer.signals:
-                raise StoreError(f"the recorded payload of signal {id} was not found")
-            self.calls.payloads[id] = answer.signals[id]
+    def apply(self, event: Event) -> Decision:
+        """See kernel.protocol.Machine.apply."""
+        while isinstance(made := self.decide(event), Load):
+            answer = yield made
+            for id in made.signals:
+                if id not in answer.signals:
+                    raise StoreError(f"the recorded payload of signal {id} was not found")
+                self.calls.payloads[id] = answer.signals[id]
+        return made
