@@ -78,8 +78,9 @@ __all__ = [
 ]
 
 _ERRORS = """
-    AlreadyStarted Canceled DefinitionError Failure InvalidRequest NonDeterminism NotFound PerdureError
-    Permanent RunActive RunFailed RunFinished StepFailed StoreError TimedOut Unsupported
+    AlreadyStarted Canceled DefinitionError Failure InvalidRequest NonDeterminism NotFound
+    PerdureError Permanent RunActive RunFailed RunFinished StepFailed StoreError TimedOut
+    Unsupported
 """
 _HOMES = {
     "perdure.client.client": "Client",

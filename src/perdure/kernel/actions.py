@@ -147,7 +147,8 @@ class CancelTasks(Action, frozen=True, tag="CancelTasks"):
 
 class ReopenRun(Action, frozen=True, tag="ReopenRun"):
     """A finished run goes on: the reset nodes' tasks are forgotten, the rest is kept. Input and
-    config replace the old ones where given."""
+    config replace the old ones where given. `kept`: of a workflow, how many transitions of the
+    journal its code is replayed from; what was decided after them is forgotten."""
 
     version: str
     hash: str
@@ -157,6 +158,7 @@ class ReopenRun(Action, frozen=True, tag="ReopenRun"):
     config: RawOrNone = None
     config_ref: int | None = None
     deadline: int | None = None
+    kept: int | None = None
 
 
 class BeginRun(Action, frozen=True, tag="BeginRun"):

@@ -8,12 +8,18 @@ the run with nothing recorded (`Stuck`).
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any, Final
+
 from perdure.kernel.actions import ResolveWait, Transition
 from perdure.kernel.code.happened import HANDLERS
+from perdure.kernel.code.reopening import on_run_retried
 from perdure.kernel.code.running import Running
-from perdure.kernel.events import Event
+from perdure.kernel.events import Event, RunRetried
 from perdure.kernel.protocol import Decision, Load
 from perdure.model.errors import InvalidRequest, StoreError
+
+_HANDLERS: Final[dict[type, Callable[[Any, Any], Any]]] = {**HANDLERS, RunRetried: on_run_retried}
 
 
 class CodeMachine(Running):
@@ -23,7 +29,7 @@ class CodeMachine(Running):
 
     def decide(self, event: Event) -> Transition | Load:
         """See kernel.protocol.Machine.decide. Raises Stuck too: the run stalls."""
-        handler = HANDLERS.get(type(event))
+        handler = _HANDLERS.get(type(event))
         if handler is None:
             raise InvalidRequest(f"unknown event {type(event).__name__}")
         calls, run = self.calls, self.run
@@ -43,7 +49,7 @@ class CodeMachine(Running):
             raise
         if ignored is not None:
             run.at = before
-            return Transition(now, [], ignored)
+            return ignored if isinstance(ignored, Load) else Transition(now, [], ignored)
         run.crashes = 0
         actions = calls.actions
         return Transition(now, actions, None, isinstance(actions[0], ResolveWait))
@@ -56,4 +62,8 @@ class CodeMachine(Running):
                 if id not in answer.signals:
                     raise StoreError(f"the recorded payload of signal {id} was not found")
                 self.calls.payloads[id] = answer.signals[id]
+            for node in made.outputs:
+                if node not in answer.outputs:
+                    raise StoreError(f"the recorded output of node {node} was not found")
+                self.outputs[node] = answer.outputs[node]
         return made

@@ -8,7 +8,7 @@ written then, and code that asks for the same goes on.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 import msgspec
@@ -42,12 +42,14 @@ GRACE: Final = "~grace"
 
 class Recorded:
     """What one transition recorded of what the code asked for. `place` is its number in the
-    journal, from 1. Calls to nodes in `forgotten` are put off: a retry dropped their records."""
+    journal, from 1. Calls to nodes in `forgotten` are put off: a retry dropped their records; where
+    it is `lenient`, whatever was not recorded."""
 
     def __init__(
         self, calls: Calls, place: int, actions: Iterable[Action], outputs: Mapping[str, Raw],
-        forgotten: frozenset[str], put_off: dict[str, Any],
+        forgotten: frozenset[str], put_off: dict[str, Any], *, lenient: bool = False,
     ) -> None:  # fmt: skip
+        self.lenient = lenient
         self._calls = calls
         self._place = place
         self._outputs = outputs
@@ -133,8 +135,8 @@ class Recorded:
     def _known(self, node: str, asked: str, call: Any) -> CreateTask | None:
         known = self._created.pop(node, None)
         if known is None:
-            if node in self._forgotten:
-                self._put_off[node] = call
+            if self.lenient or node in self._forgotten:
+                self._put_off.setdefault(node, call)
                 return None
             self._differ(self._rest(), asked)
         return known
@@ -176,23 +178,28 @@ class Recorded:
 
 
 class Script(msgspec.Struct):
-    """A journal made ready to be replayed: the transitions to feed, and at which one the run was
-    reopened last. `apart`: nodes whose outputs stand apart from the journal."""
+    """A journal made ready to be replayed: the transitions to feed, with their places in it.
+    `forgotten`: nodes that retries have reset. `apart`: those whose outputs stand apart."""
 
     transitions: list[tuple[int, Transition]]
     forgotten: frozenset[str]
     apart: tuple[str, ...]
+    #: Where a retry lets the code go on otherwise than it did.
+    lenient: frozenset[int] = frozenset()
 
 
 def script_of(journal: Sequence[Transition]) -> Script:
-    """What of a journal counts: a retry dropped the records of the nodes that it reset."""
+    """What of a journal counts: a retry dropped what was decided after some point, and the
+    records of calls that had no outcome then."""
     kept: list[tuple[int, Transition]] = []
     forgotten: frozenset[str] = frozenset()
+    lenient: frozenset[int] = frozenset()
     for place, transition in enumerate(journal, 1):
         reopened = next((a for a in transition.actions if isinstance(a, ReopenRun)), None)
         if reopened is not None:
-            forgotten = frozenset(reopened.reset)
-            kept = [(number, _without(forgotten, one)) for number, one in kept]
+            forgotten |= frozenset(reopened.reset)
+            kept = without(kept, frozenset(reopened.reset), reopened.kept or 0)
+            lenient |= {reopened.kept or 0}
         kept.append((place, transition))
     apart = {
         action.node
@@ -202,27 +209,53 @@ def script_of(journal: Sequence[Transition]) -> Script:
         and action.output is None
         and action.output_ref is not None
     }
-    return Script(kept, forgotten, tuple(sorted(apart)))
+    return Script(kept, forgotten, tuple(sorted(apart)), lenient)
 
 
-def _without(nodes: frozenset[str], transition: Transition) -> Transition:
-    """The transition without what is about these nodes, and without an end."""
-    actions: list[Any] = []
-    for action in transition.actions:
-        if isinstance(action, FinishRun) or getattr(action, "node", None) in nodes:
-            continue
-        if isinstance(action, CancelTasks):
-            left = tuple(node for node in action.nodes if node not in nodes)
-            if not left:
-                continue
-            action = msgspec.structs.replace(action, nodes=left)  # noqa: PLW2901
-        actions.append(action)
-    return Transition(transition.at, actions, transition.ignored, transition.signal_delivered)
+def without(
+    script: Sequence[tuple[int, Transition]], reset: frozenset[str], kept: int
+) -> list[tuple[int, Transition]]:
+    """The transitions up to a place, without what is about nodes that were reset, and without
+    the run's end."""
+    left = []
+    for place, one in script:
+        if place > kept:
+            break
+        ended = any(isinstance(action, FinishRun) for action in one.actions)
+        actions = [
+            action
+            for action in one.actions
+            if getattr(action, "node", None) not in reset
+            and not (ended and isinstance(action, FinishRun | CancelTasks))
+        ]
+        left.append((place, Transition(one.at, actions)))
+    return left
 
 
-def is_step(call: Any) -> bool:
-    """Whether an open call is a step's."""
-    return isinstance(call, Call) and call.kind == STEP
+def ask_recorded(recorded: Recorded, put_off: dict[str, Any]) -> None:
+    """When a reopened run is replayed: calls that were put off are matched."""
+    asked = list(still_asked(put_off))
+    put_off.clear()  # what a later retry has reset is put off once more
+    for call in asked:
+        if isinstance(call, Timer):
+            recorded.match_timer(call)
+        elif call.kind == STEP:
+            recorded.match_step(call)
+        else:
+            assert call.future is not None
+            recorded.match_wait(call.future.members)
+
+
+def still_asked(put_off: Mapping[str, Any]) -> Iterator[Any]:
+    """Calls that are still wanted, each wait once."""
+    seen: set[int] = set()
+    for call in put_off.values():
+        if isinstance(call, Timer):
+            if not call.gone:
+                yield call
+        elif call.future is not None and not call.future.done() and id(call.future) not in seen:
+            seen.add(id(call.future))
+            yield call
 
 
 def _wait_shown(call: Call) -> str:

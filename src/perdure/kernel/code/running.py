@@ -18,6 +18,7 @@ from perdure.kernel.actions import (
     CompleteTask,
     FailTask,
     FinishRun,
+    ReopenRun,
     RequestStop,
     ResolveWait,
     Transition,
@@ -27,7 +28,7 @@ from perdure.kernel.code.calls import Calls
 from perdure.kernel.code.closing import close
 from perdure.kernel.code.lines import line_of
 from perdure.kernel.code.loop import HotLoop, Timer
-from perdure.kernel.code.replay import GRACE, Recorded, Script, script_of
+from perdure.kernel.code.replay import GRACE, Recorded, Script, ask_recorded, script_of
 from perdure.kernel.code.stuck import hot_loop
 from perdure.kernel.protocol import Deps, Handling, Load, Loaded
 from perdure.kernel.run import Run
@@ -57,7 +58,7 @@ class Program(Protocol):
 class Running:
     """One run's code. `run` is its snapshot; `now` the time of what is being decided, in µs."""
 
-    __slots__ = ("_deps", "_program", "_root", "calls", "now", "run")
+    __slots__ = ("_deps", "_program", "_root", "calls", "now", "outputs", "past", "run")
 
     def __init__(self, program: Program, run: Run, deps: Deps) -> None:
         self.run = run
@@ -66,6 +67,10 @@ class Running:
         self._program = program
         self._deps = deps
         self._root: asyncio.Task[Raw] | None = None
+        #: Of a run that has ended and is to be retried: its journal, and recorded outputs that
+        #: stand apart from it.
+        self.past: Sequence[Transition] = ()
+        self.outputs: dict[str, Raw] = {}
 
     # ------------------------------------------------------------------ running
 
@@ -167,24 +172,24 @@ class Running:
                 if node not in answer.outputs:
                     raise StoreError(f"the recorded output of node {node} was not found")
                 outputs[node] = answer.outputs[node]
-        self.replay(script, outputs)
+        self.replay(script, outputs, {})
 
-    def replay(self, script: Script, outputs: dict[str, Raw]) -> None:
-        """Feed recorded transitions, comparing what the code asks for."""
+    def replay(self, script: Script, outputs: dict[str, Raw], put_off: dict[str, Any]) -> None:
+        """Feed recorded transitions, comparing what the code asks for; what a retry lets it ask
+        for again is put off."""
         calls = self.calls
-        put_off: dict[str, Any] = {}
         for place, transition in script.transitions:
             self.now = calls.loop.now = transition.at
-            recorded = Recorded(
-                calls, place, transition.actions, outputs, script.forgotten, put_off
-            )
-            calls.recorded = recorded
-            for action in transition.actions:
-                self._again(action, outputs)
+            recorded = calls.recorded = Recorded(
+                calls, place, transition.actions, outputs, script.forgotten, put_off,
+                lenient=place in script.lenient,
+            )  # fmt: skip
             try:
+                for action in transition.actions:
+                    self._again(action, outputs, recorded, put_off)
                 self._turn()
                 root = self._root
-                if root is not None and calls.loop.alive:
+                if root is not None and calls.loop.alive and not recorded.lenient:
                     if root.done():
                         self._wind_up()
                     recorded.close(ended=root.done())
@@ -195,7 +200,9 @@ class Running:
                 raise
         calls.recorded = None
 
-    def _again(self, action: Any, outputs: dict[str, Raw]) -> None:
+    def _again(
+        self, action: Any, outputs: dict[str, Raw], recorded: Recorded, put_off: dict[str, Any]
+    ) -> None:
         """The part of a recorded transition that made the code go on."""
         calls, kind = self.calls, type(action)
         if kind is BeginRun:
@@ -209,6 +216,8 @@ class Running:
             self.fail_call(action.node, action.failure, getattr(action, "attempt", 0))
         elif kind is RequestStop:
             self.stop()
+        elif kind is ReopenRun:
+            ask_recorded(recorded, put_off)
 
     def stop(self) -> None:
         """One CancelledError at the function's current await."""

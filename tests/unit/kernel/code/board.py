@@ -25,6 +25,7 @@ from perdure.kernel.events import (
     NodeFailed,
     RunBegun,
     RunCancelled,
+    RunRetried,
     RunStarted,
     SignalReceived,
     TimerFired,
@@ -116,6 +117,19 @@ class Board:
         assert self.run.deadline is not None
         self.now = max(self.now, self.run.deadline)
         return self.apply(DeadlineReached())
+
+    def retry(
+        self, node: str | None = None, *, workflow: Workflow[Any, Any] | None = None
+    ) -> Transition:
+        """Reopen the run, as a short owner does: nothing of it is in memory."""
+        self.workflow = workflow or self.workflow
+        self.run = fold(self.journal)
+        self.machine = self.workflow.machine(self.run, self.deps)
+        self.machine.past = self.journal
+        made = self.apply(RunRetried(node))
+        if self.run.status == "running":
+            self.reload()
+        return made
 
     def reload(self, workflow: Workflow[Any, Any] | None = None) -> None:
         """Another copy of the code (or other code), brought to where the journal ends."""
