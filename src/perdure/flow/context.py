@@ -21,15 +21,17 @@ from contextlib import AbstractAsyncContextManager
 from datetime import UTC, datetime, timedelta
 from hashlib import blake2b
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Final, Literal, ParamSpec, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Final, Literal, NoReturn, ParamSpec, TypeVar, overload
 from uuid import UUID
 
 from perdure.flow.mapping import any_of, completed, map_items
 from perdure.flow.selecting import first_of, taken
 from perdure.flow.signal import Case, Channel, Signal, aware
+from perdure.flow.typed import text_of
 from perdure.flow.undoing import Undo
 from perdure.kernel.code.call import WAIT, Call
 from perdure.kernel.code.calls import Calls
+from perdure.kernel.code.stuck import ContinueAsNew
 from perdure.model.durations import Duration, microseconds
 from perdure.model.errors import StepFailed
 
@@ -45,6 +47,7 @@ C = TypeVar("C")
 D = TypeVar("D")
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_NOT_GIVEN: Final[Any] = object()
 _log = logging.getLogger("perdure.workflow")
 
 
@@ -234,6 +237,14 @@ class Context:
         return Undo(self.logger)
 
     # ------------------------------------------------------------------ changes
+
+    def continue_as_new(self, input: object = _NOT_GIVEN, /) -> NoReturn:
+        """Begin the function anew in the same run, with this input: for runs without an end.
+
+        What the run did before is forgotten, so that its history stays short; unread signals and
+        messages stay, the deadline begins anew. Nothing after this call runs but `finally`.
+        """
+        raise ContinueAsNew(None if input is _NOT_GIVEN else text_of(input))
 
     def patched(self, id: str, /) -> bool:
         """Whether this run takes the new way of a guarded change: true where it gets here for the

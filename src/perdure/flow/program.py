@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 class FunctionProgram:
     """One workflow's function, for any number of runs."""
 
-    __slots__ = ("_workflow", "grace", "hash", "name", "version")
+    __slots__ = ("_workflow", "grace", "hash", "max_duration", "name", "version")
 
     def __init__(self, workflow: Workflow[Any, Any]) -> None:
         self._workflow = workflow
@@ -29,6 +29,7 @@ class FunctionProgram:
         self.version = workflow.version
         self.hash = workflow.hash
         self.grace = workflow.grace
+        self.max_duration = workflow.max_duration
 
     async def main(self, calls: Calls, /) -> Raw:
         """Call the function; its output as JSON text."""

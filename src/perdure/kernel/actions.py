@@ -165,6 +165,25 @@ class BeginRun(Action, frozen=True, tag="BeginRun"):
     """A workflow's function is called."""
 
 
+class Continued(Action, frozen=True, tag="Continued"):
+    """A workflow's run goes on as new, on this input: what it did before is forgotten. The row
+    that holds it is the journal's new beginning, so it says again what OpenRun said; kept signals
+    follow it."""
+
+    definition: str
+    id: str
+    version: str
+    hash: str
+    python: str
+    input: RawOrNone = None
+    input_ref: int | None = None
+    config: RawOrNone = None
+    config_ref: int | None = None
+    metadata: dict[str, str] = {}
+    deadline: int | None = None
+    paused: bool = False
+
+
 class RequestStop(Action, frozen=True, tag="RequestStop"):
     """A workflow's code is to end, because of a cancel or its deadline; it may clean up first."""
 
@@ -223,6 +242,7 @@ AnyAction: TypeAlias = (
     | CancelTasks
     | ReopenRun
     | BeginRun
+    | Continued
     | RequestStop
     | Patched
     | SetPaused
@@ -248,7 +268,7 @@ class Transition(msgspec.Struct, omit_defaults=True, gc=False):
 
 __all__ = [
     "Action", "AnyAction", "BeginRun", "BufferSignal", "CancelTasks", "Claimed", "CompleteTask",
-    "ConsumeSignal", "CreateTask", "DispatchTask", "FailTask", "FinishRun", "Ignored", "OpenRun",
-    "Patched", "Refused", "ReopenRun", "RequestStop", "ResolveWait", "RetryTask", "SetPaused",
+    "ConsumeSignal", "Continued", "CreateTask", "DispatchTask", "FailTask", "FinishRun", "Ignored",
+    "OpenRun", "Patched", "Refused", "ReopenRun", "RequestStop", "ResolveWait", "RetryTask", "SetPaused",
     "Transition",
 ]  # fmt: skip

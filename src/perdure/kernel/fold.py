@@ -19,6 +19,7 @@ from perdure.kernel.actions import (
     Claimed,
     CompleteTask,
     ConsumeSignal,
+    Continued,
     CreateTask,
     DispatchTask,
     FailTask,
@@ -190,6 +191,18 @@ def begin_run(run: Run, action: BeginRun) -> None:
     run.begun = True
 
 
+def continued(run: Run, action: Continued) -> None:
+    """A workflow begins anew in the same run."""
+    fresh = Run(
+        definition=action.definition, id=action.id, version=action.version, hash=action.hash,
+        python=action.python, status="running", input=action.input, config=action.config,
+        metadata=action.metadata, deadline=action.deadline, nodes={}, paused=action.paused,
+        at=run.at,
+    )  # fmt: skip
+    for name in Run.__struct_fields__:
+        setattr(run, name, getattr(fresh, name))
+
+
 def request_stop(run: Run, action: RequestStop) -> None:
     """A workflow's code is to end; the first reason stays (scenario 25)."""
     if run.stopping is None:
@@ -234,6 +247,7 @@ FOLDS: dict[type, Callable[[Run, Any], None]] = {
     CancelTasks: cancel_tasks,
     ReopenRun: reopen_run,
     BeginRun: begin_run,
+    Continued: continued,
     RequestStop: request_stop,
     Patched: nothing,
     SetPaused: set_paused,

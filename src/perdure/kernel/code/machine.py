@@ -41,6 +41,7 @@ class CodeMachine(Running):
             raise calls.stuck
         self.now = now = max(self.deps.now(), run.at)
         calls.actions = []
+        self._continued = 0
         before, run.at = run.at, now
         try:
             ignored = handler(self, event)
@@ -51,7 +52,7 @@ class CodeMachine(Running):
             run.at = before
             return ignored if isinstance(ignored, Load) else Transition(now, [], ignored)
         run.crashes = 0
-        actions = calls.actions
+        actions = self.calls.actions
         return Transition(now, actions, None, isinstance(actions[0], ResolveWait))
 
     def apply(self, event: Event) -> Decision:

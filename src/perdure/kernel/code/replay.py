@@ -18,6 +18,7 @@ from perdure.kernel.actions import (
     Action,
     CancelTasks,
     CompleteTask,
+    Continued,
     CreateTask,
     FinishRun,
     Patched,
@@ -191,6 +192,10 @@ class Script(msgspec.Struct):
 def script_of(journal: Sequence[Transition]) -> Script:
     """What of a journal counts: a retry dropped what was decided after some point, and the
     records of calls that had no outcome then."""
+    journal = [*journal]
+    for place, transition in enumerate(journal):
+        if any(isinstance(action, Continued) for action in transition.actions):
+            journal[: place + 1] = [*[Transition(0)] * place, since_continued(transition)]
     kept: list[tuple[int, Transition]] = []
     forgotten: frozenset[str] = frozenset()
     lenient: frozenset[int] = frozenset()
@@ -210,6 +215,12 @@ def script_of(journal: Sequence[Transition]) -> Script:
         and action.output_ref is not None
     }
     return Script(kept, forgotten, tuple(sorted(apart)), lenient)
+
+
+def since_continued(transition: Transition) -> Transition:
+    """A transition that continued the run as new, from there on: before is another life."""
+    last = max(i for i, action in enumerate(transition.actions) if isinstance(action, Continued))
+    return Transition(transition.at, transition.actions[last:])
 
 
 def without(

@@ -9,13 +9,15 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Coroutine, Generator, Sequence
 from hashlib import blake2b
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
 from msgspec import Raw
 
 from perdure.kernel.actions import (
     BeginRun,
+    BufferSignal,
     CompleteTask,
+    Continued,
     FailTask,
     FinishRun,
     ReopenRun,
@@ -29,11 +31,14 @@ from perdure.kernel.code.closing import close
 from perdure.kernel.code.lines import line_of
 from perdure.kernel.code.loop import HotLoop, Timer
 from perdure.kernel.code.replay import GRACE, Recorded, Script, ask_recorded, script_of
-from perdure.kernel.code.stuck import hot_loop
+from perdure.kernel.code.stuck import ContinueAsNew, hot_loop
 from perdure.kernel.protocol import Deps, Handling, Load, Loaded
 from perdure.kernel.run import Run
 from perdure.model.errors import Canceled, StoreError
 from perdure.model.failure import FailureRecord
+
+#: How often code may go on as new in one turn: without a wait in between it never ends.
+_CONTINUED_AT_ONCE: Final = 100
 
 
 class Program(Protocol):
@@ -44,6 +49,8 @@ class Program(Protocol):
     hash: str
     #: How long code may clean up after a cancel or its deadline; µs.
     grace: int
+    #: How long a run may take; µs, None = no end.
+    max_duration: int | None
 
     def main(self, calls: Calls, /) -> Coroutine[Any, Any, Raw]:
         """The function's coroutine on the run's input; its output as JSON text."""
@@ -58,7 +65,9 @@ class Program(Protocol):
 class Running:
     """One run's code. `run` is its snapshot; `now` the time of what is being decided, in µs."""
 
-    __slots__ = ("_deps", "_program", "_root", "calls", "now", "outputs", "past", "run")
+    __slots__ = (
+        "_continued", "_deps", "_program", "_root", "calls", "now", "outputs", "past", "run",
+    )  # fmt: skip
 
     def __init__(self, program: Program, run: Run, deps: Deps) -> None:
         self.run = run
@@ -67,6 +76,8 @@ class Running:
         self._program = program
         self._deps = deps
         self._root: asyncio.Task[Raw] | None = None
+        #: How often the code has gone on as new within the event being decided.
+        self._continued = 0
         #: Of a run that has ended and is to be retried: its journal, and recorded outputs that
         #: stand apart from it.
         self.past: Sequence[Transition] = ()
@@ -76,8 +87,7 @@ class Running:
 
     def run_on(self) -> None:
         """Let the code run until it waits; record its end if it ended. Raises Stuck."""
-        calls = self.calls
-        calls.loop.now = self.now
+        self.calls.loop.now = self.now
         self._turn()
         if self._root is not None and self._root.done():
             self._finish(self._root)
@@ -113,9 +123,39 @@ class Running:
 
     def _finish(self, root: asyncio.Task[Raw]) -> None:
         """The function has ended: what it left behind ends with it, and so does the run."""
+        error = None if root.cancelled() else root.exception()
+        if isinstance(error, ContinueAsNew) and self.run.stopping is None:
+            self._continue_with(error.input)
+            return
         finish = self._outcome(root)
         self._wind_up()
         self.end_with(finish)
+
+    def _continue_with(self, input: Raw | None) -> None:
+        """The run goes on as new: kept signals stay, everything else is forgotten."""
+        self._wind_up()
+        close(self.calls)
+        before, run = self.calls, self.run
+        self._continued += 1
+        if self._continued > _CONTINUED_AT_ONCE:
+            before.stuck = hot_loop(" through continue_as_new")
+            raise before.stuck
+        calls = self.calls = Calls(run, self._deps)
+        calls.actions, calls.payloads = before.actions, before.payloads
+        kept, limit = run.signals, self._program.max_duration
+        calls.emit(
+            Continued(
+                run.definition, run.id, run.version, run.hash, run.python, input,
+                config=run.config, metadata=run.metadata, paused=run.paused,
+                deadline=None if limit is None else self.now + limit,
+            )
+        )  # fmt: skip
+        for signal in kept:
+            payload = signal.payload if signal.payload is not None else calls.payloads[signal.id]
+            calls.emit(BufferSignal(signal.id, signal.name, payload))
+        calls.emit(BeginRun())
+        self.begin()
+        self.run_on()
 
     def _wind_up(self) -> None:
         """Tasks that the function did not wait for are cancelled, calls given up."""

@@ -6,12 +6,22 @@ one that catches everything gets them again at its next move, because the loop i
 
 from __future__ import annotations
 
+from typing import Any
+
 
 class Evicted(BaseException):
     """This copy of the workflow's code has been let go of: nothing it asks for has any effect."""
 
     def __init__(self) -> None:
         super().__init__("this run has been let go of: its code can do nothing more here")
+
+
+class ContinueAsNew(BaseException):
+    """The workflow's function ends, and begins anew with this input (Raw, or None)."""
+
+    def __init__(self, input: Any) -> None:
+        super().__init__("continue_as_new")
+        self.input = input
 
 
 class Stuck(Exception):
