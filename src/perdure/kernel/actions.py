@@ -269,6 +269,6 @@ class Transition(msgspec.Struct, omit_defaults=True, gc=False):
 __all__ = [
     "Action", "AnyAction", "BeginRun", "BufferSignal", "CancelTasks", "Claimed", "CompleteTask",
     "ConsumeSignal", "Continued", "CreateTask", "DispatchTask", "FailTask", "FinishRun", "Ignored",
-    "OpenRun", "Patched", "Refused", "ReopenRun", "RequestStop", "ResolveWait", "RetryTask", "SetPaused",
-    "Transition",
+    "OpenRun", "Patched", "Refused", "ReopenRun", "RequestStop", "ResolveWait", "RetryTask",
+    "SetPaused", "Transition",
 ]  # fmt: skip

@@ -29,7 +29,7 @@ async def subscription(ctx: Context, period: int) -> str:
     if period == 3:
         return f"over after {await ctx.receive(news)}"
     await ctx.sleep("10m")
-    ctx.continue_as_new(period + 1)
+    ctx.continue_as_new(period + 1)  # noqa: RET503
 
 
 def test_the_run_goes_on_with_the_new_input_and_forgets_what_it_did() -> None:
