@@ -24,12 +24,12 @@ async def bill(period: int) -> int:
 
 
 @workflow(max_duration="1h")
-async def subscription(ctx: Context, period: int) -> str:
+async def subscription(ctx: Context, period: int) -> str:  # noqa: RET503
     await bill(period)
     if period == 3:
         return f"over after {await ctx.receive(news)}"
     await ctx.sleep("10m")
-    ctx.continue_as_new(period + 1)  # noqa: RET503
+    ctx.continue_as_new(period + 1)
 
 
 def test_the_run_goes_on_with_the_new_input_and_forgets_what_it_did() -> None:
