@@ -14,6 +14,7 @@ from perdure.client.calls import unfit
 from perdure.client.client import Client, rebuild
 from perdure.engine.handlers.http import HttpHandler, HttpOptions
 from perdure.engine.handlers.port import Handler
+from perdure.engine.handlers.step import StepHandler
 from perdure.engine.handlers.task import TaskHandler
 from perdure.engine.observing import Observer
 from perdure.engine.resources import Resources
@@ -23,6 +24,7 @@ from perdure.engine.shell import PARK_AFTER, POLL, Shell
 from perdure.engine.starting import StartRequest
 from perdure.engine.waiters import Outcome
 from perdure.expr import reveal
+from perdure.flow.calling import STEP_TYPE
 from perdure.flow.registry import Listed, Registry
 from perdure.model.definition import Definition
 from perdure.model.durations import SECOND, Duration, microseconds
@@ -68,8 +70,10 @@ class Engine(Client):
         super().__init__(store)
         registry = Registry.of(definitions)
         secret = secrets if isinstance(secrets, Secrets) else Secrets(secrets)
+        tasks = TaskHandler(registry.steps, threads)
         handlers: dict[str, Handler] = {
-            "TASK": TaskHandler(registry.steps, threads),
+            "TASK": tasks,
+            STEP_TYPE: StepHandler(tasks),
             "HTTP": HttpHandler(http or HttpOptions(), secret.redact),
         }
         _check_steps(registry)

@@ -68,7 +68,7 @@ class Run(Generic[T_co]):
     async def result(  # the caller's own bound, in perdure's durations
         self,
         *,
-        timeout: Duration | None = None,  # noqa: ASYNC109
+        timeout: Duration | None = None,
     ) -> T_co:
         """Wait for the end. The output, or raises RunFailed (or the failure's own class),
         Canceled, TimedOut. `timeout` bounds this wait only, never the run: when it is over,

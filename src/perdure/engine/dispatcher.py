@@ -15,7 +15,7 @@ from contextvars import copy_context
 from typing import Any, Final
 
 import msgspec
-from msgspec import Raw
+from msgspec import UNSET, Raw
 
 from perdure.codec.failures import record_failure
 from perdure.engine.clock import Clock
@@ -44,11 +44,13 @@ class Order(msgspec.Struct, gc=False):
     type: str
     task: str
     number: int
-    input: Raw
+    input: Raw | None
     secrets: Mapping[str, str]
     timeout: int | None
     workflow: str
     run_id: str
+    #: What runs it, where the definition holds it.
+    step: Any = None
     #: Made once more, since the first time something cancelled the task it ran in.
     again: bool = False
     #: Its run has given the task up: it was asked to stop, and how it ends changes nothing.
@@ -82,7 +84,7 @@ class Dispatcher:
         handler = self.handlers[order.type]
         node, task, number = order.node, order.task, order.number
         try:
-            input = self._codec.decode(order.input)
+            input = UNSET if order.input is None else self._codec.decode(order.input)
             if order.secrets:
                 input = self._revealed(input, order.secrets)
         except (KeyboardInterrupt, SystemExit):
@@ -90,8 +92,9 @@ class Dispatcher:
         except BaseException as error:
             return self._failed(order, error, permanent=True)
         attempt = Attempt(
-            order.workflow, order.run_id, node, order.type, task, number, input, order.timeout
-        )
+            order.workflow, order.run_id, node, order.type, task, number, input, order.timeout,
+            order.step,
+        )  # fmt: skip
         limit = handler.timeout(attempt)
         deadline = self._clock.now() + limit if limit else None
         step = _EngineStep(

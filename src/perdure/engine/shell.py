@@ -19,6 +19,7 @@ from typing import Any, Final
 from perdure.engine.beats import Beats
 from perdure.engine.claims import Claims
 from perdure.engine.clock import Clock
+from perdure.engine.coding import begin_at, close
 from perdure.engine.dispatcher import Dispatcher
 from perdure.engine.effects import Effects
 from perdure.engine.feed import Feed
@@ -314,13 +315,15 @@ class Shell:
     ) -> None:
         row = beginning.row
         self.in_hand.discard(row.key)
+        # One that this worker was still to own when it was declared dead is claimed anew.
+        born = not isinstance(answer, Exception) and answer.outcome != "exists"
+        if born and row.owner == self.worker and not self.struck_off:
+            self._born(request, beginning)
+        else:
+            close(beginning.machine, f"{row.definition}/{row.id}")
         if isinstance(answer, Exception):
             _refuse(future, answer)
             return
-        # One that this worker was still to own when it was declared dead is claimed anew.
-        mine = row.owner == self.worker and not self.struck_off
-        if answer.outcome != "exists" and mine:
-            self._born(request, beginning)
         if not future.done():
             future.set_result(answer)
 
@@ -330,8 +333,9 @@ class Shell:
             beginning.run, epoch=beginning.row.first.epoch, seq=1,
         )  # fmt: skip
         self.enter(live, beginning.run)
-        self.effects.carry_out(live, (beginning.transition,))
+        self.effects.carry_out(live, beginning.transitions)
         if not live.dead:
+            begin_at(live, 0)
             live.work.start()
 
     # ------------------------------------------------------------------ mail

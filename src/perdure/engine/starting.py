@@ -15,6 +15,7 @@ import msgspec
 from msgspec import Raw
 
 from perdure.codec.journal import encode_row
+from perdure.engine.coding import begun
 from perdure.engine.ending import finish_of
 from perdure.kernel.actions import Transition
 from perdure.kernel.events import RunStarted
@@ -41,12 +42,13 @@ class StartRequest(msgspec.Struct, gc=False):
 
 
 class Beginning(msgspec.Struct):
-    """A run about to exist: its row, its machine, and what it decided first."""
+    """A run about to exist: its row, its machine, and what it decided first. A workflow that is
+    owned from birth has taken its first turn; elsewhere its owner begins it."""
 
     row: NewRun
     machine: Machine
     run: Run
-    transition: Transition
+    transitions: list[Transition]
 
 
 def begin(
@@ -72,10 +74,13 @@ def begin(
         transition: Transition = stop.value
     else:
         raise InvalidRequest("the start needs an output of a node that cannot have run yet")
-    body, payloads = encode_row([transition])
+    transitions = [transition]
+    if owned and (first_turn := begun(machine)) is not None:
+        transitions.append(first_turn)
+    body, payloads = encode_row(transitions)
     first = JournalRow(
         key, 1, transition.at, worker, commit, body, 0, 0, payloads,
-        finish_of([transition], payloads, definition),
+        finish_of(transitions, payloads, definition),
     )  # fmt: skip
     row = NewRun(
         key, run.definition, request.id, run.version, run.hash, transition.at,
@@ -83,7 +88,7 @@ def begin(
         msgspec.json.encode(run.metadata) if run.metadata else b"{}",
         run.status,  # type: ignore[arg-type]
     )  # fmt: skip
-    return Beginning(row, machine, run, transition)
+    return Beginning(row, machine, run, transitions)
 
 
 def to_publish(definition: Definition[Any, Any], now: int) -> StoredDefinition:

@@ -64,6 +64,8 @@ class CreateTask(Action, frozen=True, tag="CreateTask"):
     failure: FailureRecord | None = None
     branches: tuple[str, ...] | None = None
     secrets: dict[str, str] = {}
+    #: Of a workflow's call with a large input: what the input is compared by on replay.
+    digest: str | None = None
     #: Of a `waiting` task: when its timer is due (µs since the epoch), and the signal it awaits.
     wake_at: int | None = None
     awaited_signal: str | None = None
@@ -145,7 +147,8 @@ class CancelTasks(Action, frozen=True, tag="CancelTasks"):
 
 class ReopenRun(Action, frozen=True, tag="ReopenRun"):
     """A finished run goes on: the reset nodes' tasks are forgotten, the rest is kept. Input and
-    config replace the old ones where given."""
+    config replace the old ones where given. `kept`: of a workflow, how many transitions of the
+    journal its code is replayed from; what was decided after them is forgotten."""
 
     version: str
     hash: str
@@ -155,6 +158,42 @@ class ReopenRun(Action, frozen=True, tag="ReopenRun"):
     config: RawOrNone = None
     config_ref: int | None = None
     deadline: int | None = None
+    kept: int | None = None
+
+
+class BeginRun(Action, frozen=True, tag="BeginRun"):
+    """A workflow's function is called."""
+
+
+class Continued(Action, frozen=True, tag="Continued"):
+    """A workflow's run goes on as new, on this input: what it did before is forgotten. The row
+    that holds it is the journal's new beginning, so it says again what OpenRun said; kept signals
+    follow it."""
+
+    definition: str
+    id: str
+    version: str
+    hash: str
+    python: str
+    input: RawOrNone = None
+    input_ref: int | None = None
+    config: RawOrNone = None
+    config_ref: int | None = None
+    metadata: dict[str, str] = {}
+    deadline: int | None = None
+    paused: bool = False
+
+
+class RequestStop(Action, frozen=True, tag="RequestStop"):
+    """A workflow's code is to end, because of a cancel or its deadline; it may clean up first."""
+
+    failure: FailureRecord
+
+
+class Patched(Action, frozen=True, tag="Patched"):
+    """A workflow's code reached a guarded change live: it takes the new way, also on replay."""
+
+    id: str
 
 
 class SetPaused(Action, frozen=True, tag="SetPaused"):
@@ -202,6 +241,10 @@ AnyAction: TypeAlias = (
     | ConsumeSignal
     | CancelTasks
     | ReopenRun
+    | BeginRun
+    | Continued
+    | RequestStop
+    | Patched
     | SetPaused
     | Ignored
     | Refused
@@ -224,7 +267,8 @@ class Transition(msgspec.Struct, omit_defaults=True, gc=False):
 
 
 __all__ = [
-    "Action", "AnyAction", "BufferSignal", "CancelTasks", "Claimed", "CompleteTask",
-    "ConsumeSignal", "CreateTask", "DispatchTask", "FailTask", "FinishRun", "Ignored", "OpenRun",
-    "Refused", "ReopenRun", "ResolveWait", "RetryTask", "SetPaused", "Transition",
+    "Action", "AnyAction", "BeginRun", "BufferSignal", "CancelTasks", "Claimed", "CompleteTask",
+    "ConsumeSignal", "Continued", "CreateTask", "DispatchTask", "FailTask", "FinishRun", "Ignored",
+    "OpenRun", "Patched", "Refused", "ReopenRun", "RequestStop", "ResolveWait", "RetryTask",
+    "SetPaused", "Transition",
 ]  # fmt: skip

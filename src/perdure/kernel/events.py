@@ -26,6 +26,10 @@ class RunStarted(msgspec.Struct, frozen=True, gc=False):
     deadline: int | None = None
 
 
+class RunBegun(msgspec.Struct, frozen=True):
+    """A workflow's run is due, on the worker that owns it: its function is to be called."""
+
+
 class NodeCompleted(msgspec.Struct, frozen=True, gc=False):
     """An attempt (counted from 0) ended with an output."""
 
@@ -92,6 +96,7 @@ class RunUnpaused(msgspec.Struct, frozen=True, gc=False):
 
 Event: TypeAlias = (
     RunStarted
+    | RunBegun
     | NodeCompleted
     | NodeFailed
     | DeadlineReached

@@ -13,19 +13,23 @@ from msgspec import Raw
 
 from perdure.kernel.actions import (
     Action,
+    BeginRun,
     BufferSignal,
     CancelTasks,
     Claimed,
     CompleteTask,
     ConsumeSignal,
+    Continued,
     CreateTask,
     DispatchTask,
     FailTask,
     FinishRun,
     Ignored,
     OpenRun,
+    Patched,
     Refused,
     ReopenRun,
+    RequestStop,
     ResolveWait,
     RetryTask,
     SetPaused,
@@ -177,6 +181,32 @@ def reopen_run(run: Run, action: ReopenRun) -> None:
     if action.config is not None or action.config_ref is not None:
         run.config = action.config
     run.status = "running"
+    run.stopping = None
+
+
+def begin_run(run: Run, action: BeginRun) -> None:
+    """A workflow's function was called."""
+    if run.begun:
+        raise IllegalMove("run: its function was called before")
+    run.begun = True
+
+
+def continued(run: Run, action: Continued) -> None:
+    """A workflow begins anew in the same run."""
+    fresh = Run(
+        definition=action.definition, id=action.id, version=action.version, hash=action.hash,
+        python=action.python, status="running", input=action.input, config=action.config,
+        metadata=action.metadata, deadline=action.deadline, nodes={}, paused=action.paused,
+        at=run.at,
+    )  # fmt: skip
+    for name in Run.__struct_fields__:
+        setattr(run, name, getattr(fresh, name))
+
+
+def request_stop(run: Run, action: RequestStop) -> None:
+    """A workflow's code is to end; the first reason stays (scenario 25)."""
+    if run.stopping is None:
+        run.stopping = action.failure
 
 
 def set_paused(run: Run, action: SetPaused) -> None:
@@ -216,6 +246,10 @@ FOLDS: dict[type, Callable[[Run, Any], None]] = {
     ConsumeSignal: consume_signal,
     CancelTasks: cancel_tasks,
     ReopenRun: reopen_run,
+    BeginRun: begin_run,
+    Continued: continued,
+    RequestStop: request_stop,
+    Patched: nothing,
     SetPaused: set_paused,
     Ignored: nothing,
     Refused: nothing,

@@ -67,6 +67,9 @@ class Run(msgspec.Struct, gc=False):
     #: Kept signals, oldest first.
     signals: tuple[KeptSignal, ...] = ()
     paused: bool = False
+    #: Of a workflow: its function was called; and why its code is to end, once it is.
+    begun: bool = False
+    stopping: FailureRecord | None = None
     crashes: int = 0
     at: int = 0
 

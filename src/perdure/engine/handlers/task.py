@@ -106,11 +106,23 @@ class TaskHandler:
             args, kwargs = bind(attempt.input.get("input", UNSET))
         except InvalidRequest as error:
             raise Permanent(error) from error
+        return await self.perform(self._steps[name], function, is_async, context, args, kwargs)
+
+    async def perform(
+        self,
+        step: RunnableStep,
+        function: Callable[..., Any],
+        is_async: bool,
+        context: StepContext,
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+    ) -> Any:
+        """What the function returned; see `run`."""
         try:
             if is_async:
                 return await function(*args, **kwargs)
             work = functools.partial(function, *args, **kwargs)
-            return await self._in_thread(self._steps[name], context, work)
+            return await self._in_thread(step, context, work)
         except Exception:
             raise
         except BaseException as error:

@@ -1,0 +1,73 @@
+"""Call: one thing a workflow's code asked for, and the future that its outcome resolves.
+
+A call gets its node id when it is made, by call order of its name; it is recorded when it is
+first awaited. A future that the code cancels (a timeout, a cancelled task, a lost race) gives its
+calls up in the same transition.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Any, Final
+
+import msgspec
+from msgspec import Raw
+
+from perdure.model.policy import NO_RETRY, RetryPolicy
+
+if TYPE_CHECKING:
+    from perdure.kernel.code.calls import Calls
+
+STEP: Final = "step"
+WAIT: Final = "wait"
+
+
+class How(msgspec.Struct, frozen=True, gc=False):
+    """How a step call's attempts are executed. `timeout` in µs, 0 = no limit; `step` is what the
+    engine runs, and means nothing here."""
+
+    type: str
+    step: Any
+    policy: RetryPolicy = NO_RETRY
+    timeout: int | None = None
+    queue: str | None = None
+
+
+class Call:
+    """`input`: what is recorded of the arguments. `signal`, `due`: of a wait, what ends it.
+    `index`: its place among the cases of the wait it belongs to."""
+
+    __slots__ = ("due", "future", "how", "index", "input", "kind", "node", "signal", "task")
+
+    def __init__(
+        self, node: str, kind: str, input: Raw | None = None, how: How | None = None,
+        *, signal: str | None = None, due: int | None = None, index: int = 0,
+    ) -> None:  # fmt: skip
+        self.node = node
+        self.kind = kind
+        self.input = input
+        self.how = how
+        self.signal = signal
+        self.due = due
+        self.index = index
+        self.task = ""
+        self.future: CallFuture | None = None
+
+
+class CallFuture(asyncio.Future[Any]):
+    """Resolves with a step's output (Raw), or with (index, payload or None) of the case that
+    ended a wait."""
+
+    __slots__ = ("_calls", "members")
+
+    def __init__(self, calls: Calls, members: tuple[Call, ...]) -> None:
+        super().__init__(loop=calls.loop)
+        self._calls = calls
+        self.members = members
+
+    def cancel(self, msg: Any = None) -> bool:
+        """The code does not want the outcome any more: its calls are given up."""
+        if not super().cancel(msg):
+            return False
+        self._calls.given_up(self.members)
+        return True

@@ -1,0 +1,62 @@
+"""Closing: a workflow's code is let go of, explicitly.
+
+Left to the garbage collector, a suspended coroutine's `finally` blocks would run at some moment
+and ask for steps. Here the loop is dead first, so that whatever they ask for raises Evicted; then
+every coroutine is closed, the youngest first, since those are what older ones wait for.
+"""
+
+from __future__ import annotations
+
+import sys
+from asyncio import events
+from typing import TYPE_CHECKING, Any
+
+from perdure.kernel.code.stuck import Evicted
+
+if TYPE_CHECKING:
+    from perdure.kernel.code.calls import Calls
+
+
+def close(calls: Calls) -> list[str]:
+    """Let all coroutines of the run go; those that would not go, in words."""
+    loop = calls.loop
+    loop.alive = False
+    stubborn: list[str] = []
+    before = events._get_running_loop()
+    hooks = sys.get_asyncgen_hooks()
+    events._set_running_loop(loop)
+    sys.set_asyncgen_hooks(firstiter=_ignore, finalizer=_ignore)
+    try:
+        for task in reversed(loop.tasks):
+            # Its end is nobody's business any more: asyncio need not tell of it.
+            task._log_destroy_pending = False
+            coroutine = task.get_coro()
+            if coroutine is not None:
+                said = _close(coroutine)
+                if said:
+                    stubborn.append(f"{task.get_name()}: {said}")
+    finally:
+        sys.set_asyncgen_hooks(*hooks)
+        events._set_running_loop(before)
+    loop.forget_tasks()
+    calls.open.clear()
+    calls.waiting.clear()
+    return stubborn
+
+
+def _close(coroutine: Any) -> str | None:
+    try:
+        coroutine.close()
+    except Evicted:
+        return None
+    except RuntimeError as error:
+        return str(error)  # it awaited something else instead of ending
+    except (KeyboardInterrupt, SystemExit):
+        raise
+    except BaseException:
+        return None  # an error of its own on the way out: the run goes on elsewhere
+    return None
+
+
+def _ignore(_: object) -> None:
+    return None
