@@ -53,6 +53,8 @@ class Order(msgspec.Struct, gc=False):
     step: Any = None
     #: Made once more, since the first time something cancelled the task it ran in.
     again: bool = False
+    #: It waited for something: meanwhile others had the loop.
+    waited: bool = False
     #: Its run has given the task up: it was asked to stop, and how it ends changes nothing.
     unwanted: bool = False
 
@@ -111,6 +113,7 @@ class Dispatcher:
             except StopIteration as stop:
                 value = stop.value
             else:
+                order.waited = True
                 watch = self._watch(step, limit) if limit else None
                 value = await rest_of(steps, context, waiting_for)
         except asyncio.CancelledError as error:

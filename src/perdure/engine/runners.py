@@ -130,6 +130,8 @@ class Runners:
             if report is None or task.cancelling():
                 self._cancelled(order, report)
                 return
+            if order.waited:
+                steps, started = 0, time()
             self.free = 1
             live.deliver(report)
             self.free = 0

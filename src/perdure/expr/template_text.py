@@ -44,12 +44,7 @@ class TemplateText:
     def render(self, scope: Scope, budget: Budget | None = None) -> Any:
         """The JSON value of the string in this scope; ExprError when there is none."""
         if self.whole is not None:
-            value = self.whole.evaluate(scope, budget)
-            # Most values are plain at first sight.
-            kind = type(value)
-            if kind is str or kind is bool or (kind is int and INT_MIN <= value <= INT_MAX):
-                return value
-            return _converted(self.whole, plain, value, (budget or DEFAULT).size)
+            return whole_render(self.whole)(scope, budget)
         room = (budget or DEFAULT).size
         out: list[str] = []
         for piece in self.pieces:
@@ -60,6 +55,21 @@ class TemplateText:
             else:
                 out.append(piece)
         return "".join(out)
+
+
+def whole_render(program: Program) -> Callable[[Scope, Budget | None], Any]:
+    """How to render a string that is exactly one expression: its value keeps its type."""
+    evaluate = program.evaluate
+
+    def render(scope: Scope, budget: Budget | None) -> Any:
+        value = evaluate(scope, budget)
+        # Most values are plain at first sight.
+        kind = type(value)
+        if kind is str or kind is bool or (kind is int and INT_MIN <= value <= INT_MAX):
+            return value
+        return _converted(program, plain, value, (budget or DEFAULT).size)
+
+    return render
 
 
 def _converted(program: Program, convert: Callable[[Any, int], Any], value: Any, room: int) -> Any:

@@ -18,7 +18,7 @@ from perdure.expr.budget import Budget
 from perdure.expr.errors import ExprError, TemplateErrors, error_at
 from perdure.expr.program import Program
 from perdure.expr.references import References, merge
-from perdure.expr.template_text import Scope, TemplateText, compile_text
+from perdure.expr.template_text import Scope, TemplateText, compile_text, whole_render
 
 MAX_DEPTH = 200
 
@@ -114,6 +114,16 @@ class _Compiler:
 
 
 def _container(settled: Any, renders: list[tuple[Any, Render]]) -> Render:
+    if len(renders) == 1:
+        [(only, render_only)] = renders
+
+        def build_one(scope: Scope, budget: Budget | None) -> Any:
+            out = settled.copy()
+            out[only] = render_only(scope, budget)
+            return out
+
+        return build_one
+
     def build(scope: Scope, budget: Budget | None) -> Any:
         out = settled.copy()
         for key, render in renders:
@@ -124,7 +134,8 @@ def _container(settled: Any, renders: list[tuple[Any, Render]]) -> Render:
 
 
 def _string_render(compiled: TemplateText, pointer: str) -> Render:
-    render = compiled.render
+    whole = compiled.whole
+    render = compiled.render if whole is None else whole_render(whole)
 
     def build(scope: Scope, budget: Budget | None) -> Any:
         try:
