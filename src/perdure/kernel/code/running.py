@@ -118,6 +118,13 @@ class Running:
         """See kernel.protocol.Machine.handlings: of the step calls that have no outcome."""
         return Handlings(self.calls)
 
+    def child(self, node: str, task: str) -> Any:
+        """What the engine is to start for a call of another run; None once nobody waits for it."""
+        call = self.calls.open.get(node)
+        if isinstance(call, Call) and call.task == task and call.child is not None:
+            return call.child.start
+        return None
+
     # ------------------------------------------------------------------ ending
 
     def _finish(self, root: asyncio.Task[Raw]) -> None:
@@ -146,6 +153,7 @@ class Running:
             Continued(
                 run.definition, run.id, run.version, run.hash, run.python, input,
                 config=run.config, metadata=run.metadata, paused=run.paused,
+                life=run.life + 1,
                 deadline=None if limit is None else self.now + limit,
             )
         )  # fmt: skip
