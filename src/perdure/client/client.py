@@ -21,12 +21,14 @@ from perdure.engine.ids import Ids
 from perdure.engine.retrying import RetryRequest, Writer, retry
 from perdure.engine.starting import StartRequest, begin, to_publish
 from perdure.engine.waiters import Outcome, Waiters
+from perdure.flow.step import Step
 from perdure.graph.definition import Graph
 from perdure.kernel.protocol import Deps
 from perdure.model.definition import Definition
 from perdure.model.durations import microseconds
 from perdure.model.errors import (
     AlreadyStarted,
+    DefinitionError,
     InvalidRequest,
     NotFound,
     PerdureError,
@@ -117,7 +119,7 @@ class Client:
             raise Unsupported(message)
         if not self._open:
             await self._opened()
-        resolved = definition
+        resolved = _declared(definition)
         if not isinstance(resolved, Definition):
             resolved = await self._resolve(resolved)
         config, id = options.get("config"), options.get("id")
@@ -131,7 +133,7 @@ class Client:
             microseconds(options["delay"], "delay") if "delay" in options else 0,
         )
         started = await self._begin(request)
-        run: Run[Any] = Run(self, resolved.name, request.id)
+        run: Run[Any] = Run(self, resolved, request.id)
         if started.outcome == "exists":
             if options.get("if_exists", "raise") == "raise":
                 message = f"{run} is there already: use if_exists='join' to join it"
@@ -183,7 +185,7 @@ class Client:
     def get(self, definition: str, id: str, /) -> Run[Any]: ...
     def get(self, definition: Definition[Any, Any] | str, id: str, /) -> Run[Any]:
         """A handle, without asking the store."""
-        return Run(self, definition if isinstance(definition, str) else definition.name, id)
+        return Run(self, _declared(definition), id)
 
     async def runs(
         self,
@@ -264,7 +266,12 @@ class Client:
         return (await self._store.post([message]))[0]
 
     async def _retry(
-        self, workflow: str, id: str, node: str | None, input: Any, config: Any
+        self,
+        workflow: Definition[Any, Any] | str,
+        id: str,
+        node: str | None,
+        input: Any,
+        config: Any,
     ) -> None:
         """Let an ended run go on, as its short owner."""
         await self._opened()
@@ -296,6 +303,18 @@ def rebuild(stored: StoredDefinition) -> Definition[Any, Any]:
     if stored.kind == Graph.kind:
         return Graph.load(stored.source)
     raise NotFound(f"{stored.kind} {stored.name} is made by code that this process does not have")
+
+
+def _declared(thing: Any) -> Definition[Any, Any] | str:
+    """What can be started. Raises DefinitionError for anything else (W-15)."""
+    if isinstance(thing, (Definition, str)):
+        return thing
+    name = getattr(thing, "__qualname__", None) or repr(thing)
+    what = "a step" if isinstance(thing, Step) else "not declared"
+    raise DefinitionError(
+        f"{name} is {what}, and no run can be made of it: give a workflow (an `async def` under "
+        "@workflow(max_duration=...)), a graph, or the name of one"
+    )
 
 
 def _no_chance() -> float:

@@ -8,7 +8,10 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from msgspec import Raw
+
 from perdure.codec.values import JsonCodec
+from perdure.flow.signal import Mailbox
 from perdure.model.errors import InvalidRequest
 from perdure.stores.port import Message
 
@@ -20,12 +23,15 @@ def signal_message(
     codec: JsonCodec, workflow: str, id: str, to: Any, value: Any, message_id: str
 ) -> Message:
     """A signal, to a name or to an object that has one. Raises InvalidRequest for a name or a
-    value that cannot be sent."""
+    value that cannot be sent, also for one that whoever waits could not read as its type."""
     name = to if isinstance(to, str) else getattr(to, "name", None)
     if not isinstance(name, str):
         raise InvalidRequest(f"signal to {to!r}: give its name, or an object that has a name")
     _check("the signal's name", name)
-    return Message(workflow, id, message_id, "signal", name, codec.encode(value))
+    body = codec.encode(value)
+    if isinstance(to, Mailbox):
+        to.read(Raw(body))
+    return Message(workflow, id, message_id, "signal", name, body)
 
 
 def key_of(dedupe_key: str | None, otherwise: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Mapping
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar, overload
 
 import msgspec
 
@@ -13,6 +13,7 @@ from perdure.client.history import APART, told
 from perdure.client.messages import key_of, signal_message
 from perdure.client.outcome import value_of
 from perdure.codec.failures import failure_from
+from perdure.flow.workflow import Workflow
 from perdure.model.durations import SECOND, Duration, microseconds
 from perdure.model.errors import Failure, InvalidRequest, NotFound, RunFailed, RunFinished, TimedOut
 from perdure.model.failure import FailureRecord
@@ -22,7 +23,10 @@ from perdure.stores.port import Message, Posted, RunRow
 
 if TYPE_CHECKING:
     from perdure.client.client import Client
+    from perdure.flow.signal import Channel, Signal
+    from perdure.model.definition import Definition
 
+T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -48,11 +52,12 @@ class Run(Generic[T_co]):
     """One run of a definition, known by workflow name and id. Methods on a bad id raise
     InvalidId; on a run that is not there NotFound."""
 
-    __slots__ = ("_client", "_id", "_workflow")
+    __slots__ = ("_client", "_definition", "_id", "_workflow")
 
-    def __init__(self, client: Client, workflow: str, id: str) -> None:
+    def __init__(self, client: Client, of: Definition[Any, T_co] | str, id: str) -> None:
         self._client = client
-        self._workflow = workflow
+        self._definition = None if isinstance(of, str) else of
+        self._workflow = of if isinstance(of, str) else of.name
         self._id = id
 
     @property
@@ -71,9 +76,12 @@ class Run(Generic[T_co]):
         timeout: Duration | None = None,
     ) -> T_co:
         """Wait for the end. The output, or raises RunFailed (or the failure's own class),
-        Canceled, TimedOut. `timeout` bounds this wait only, never the run: when it is over,
-        TimedOut is raised with kind "workflow.timeout" and the run goes on. A run that is
-        stalled may go on, and is waited for; why it is stalled is logged once."""
+        Canceled, TimedOut. The output of a workflow is of the type that its function returns;
+        by name, and of a graph, it is what JSON makes it.
+
+        `timeout` bounds this wait only, never the run: when it is over, TimedOut is raised with
+        kind "workflow.timeout" and the run goes on. A run that is stalled may go on, and is
+        waited for; why it is stalled is logged once."""
         if timeout is None:
             return await self._result()
         seconds = microseconds(timeout, "timeout") / SECOND
@@ -92,7 +100,9 @@ class Run(Generic[T_co]):
         outcome = None if ending is None else await ending
         if outcome is None:
             outcome = await client._waiters.wait(await self._row())
-        result: T_co = value_of(outcome, client._codec, self)
+        definition = self._definition
+        read = definition.read_output if isinstance(definition, Workflow) else client._codec.decode
+        result: T_co = value_of(outcome, read, self)
         return result
 
     async def status(self) -> RunStatus:
@@ -121,13 +131,22 @@ class Run(Generic[T_co]):
 
     # ------------------------------------------------------------------ telling it something
 
+    @overload
+    async def signal(
+        self, to: Signal[T] | Channel[T], value: T, /, *, dedupe_key: str | None = None
+    ) -> None: ...
+    @overload
+    async def signal(
+        self, to: str, value: object = None, /, *, dedupe_key: str | None = None
+    ) -> None: ...
     async def signal(self, to: Any, value: Any = None, /, *, dedupe_key: str | None = None) -> None:
         """Send a named value; durable when this returns.
 
-        to: the signal's name, or an object with a `name`. value: anything JSON can hold. A signal
-        that nothing waits for yet is kept. dedupe_key: a second message to this run with the same
-        key changes nothing. Raises NotFound when the run is not there or has ended,
-        InvalidRequest for a value or name that cannot be sent.
+        to: a Signal or Channel, also a keyed one, or the signal's name. value: of the signal's
+        type; to a name, anything JSON can hold. One that nothing waits for yet is kept.
+        dedupe_key: a second message to this run with the same key changes nothing. Raises
+        NotFound when the run is not there or has ended, InvalidRequest for a value or name that
+        cannot be sent.
         """
         id = key_of(dedupe_key, self._client._ids.text())
         codec = self._client._codec
@@ -172,7 +191,8 @@ class Run(Generic[T_co]):
         if (from_node is None) != failed:
             raise InvalidRequest("retry: give either from_node='...' or failed=True")
         check_run_id(self._id)
-        await self._client._retry(self._workflow, self._id, from_node, input, config)
+        of = self._definition if isinstance(self._definition, Workflow) else self._workflow
+        await self._client._retry(of, self._id, from_node, input, config)
 
     async def _tell(self, kind: str, body: bytes | None) -> Posted:
         id = self._client._ids.text()

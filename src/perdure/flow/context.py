@@ -24,14 +24,16 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, Literal, NoReturn, ParamSpec, TypeVar, overload
 from uuid import UUID
 
+from perdure.flow.children import call_child
 from perdure.flow.mapping import any_of, completed, map_items
 from perdure.flow.selecting import first_of, taken
 from perdure.flow.signal import Case, Channel, Signal, aware
 from perdure.flow.typed import text_of
 from perdure.flow.undoing import Undo
-from perdure.kernel.code.call import WAIT, Call
+from perdure.kernel.code.call import CHILD, SPAWN, WAIT, Call
 from perdure.kernel.code.calls import Calls
 from perdure.kernel.code.stuck import ContinueAsNew
+from perdure.model.definition import Definition
 from perdure.model.durations import Duration, microseconds
 from perdure.model.errors import StepFailed
 
@@ -45,6 +47,8 @@ A = TypeVar("A")
 B = TypeVar("B")
 C = TypeVar("C")
 D = TypeVar("D")
+I = TypeVar("I")  # noqa: E741
+O = TypeVar("O")  # noqa: E741
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _NOT_GIVEN: Final[Any] = object()
@@ -199,6 +203,43 @@ class Context:
         if isinstance(delay, datetime):
             return (aware(delay) - _EPOCH) // timedelta(microseconds=1)
         return self._calls.loop.now + microseconds(delay, "delay")
+
+    # ------------------------------------------------------------------ other runs
+
+    @overload
+    def child(
+        self, definition: Definition[None, O], /, *, id: str | None = ...
+    ) -> Coroutine[Any, Any, O]: ...
+    @overload
+    def child(
+        self, definition: Definition[I, O], input: I, /, *, id: str | None = ...
+    ) -> Coroutine[Any, Any, O]: ...
+    def child(
+        self, definition: Definition[Any, Any], input: object = None, /, *, id: str | None = None
+    ) -> Coroutine[Any, Any, Any]:
+        """Start another run, or join the one of this id, and wait for its output.
+
+        The id is derived from this run and the call unless given. One that is there already keeps
+        its own input. Raises the child's failure: its own class, TimedOut, Canceled, RunFailed.
+        When this call is cancelled (this run is, its time is over, or its own code does it), a
+        child that was created for it is asked to cancel too; one that it joined goes on.
+        """
+        return call_child(self._calls, CHILD, definition, input, id)
+
+    @overload
+    def spawn(
+        self, definition: Definition[None, Any], /, *, id: str | None = ...
+    ) -> Coroutine[Any, Any, str]: ...
+    @overload
+    def spawn(
+        self, definition: Definition[I, Any], input: I, /, *, id: str | None = ...
+    ) -> Coroutine[Any, Any, str]: ...
+    def spawn(
+        self, definition: Definition[Any, Any], input: object = None, /, *, id: str | None = None
+    ) -> Coroutine[Any, Any, str]:
+        """Start a run that goes on by itself, also after this one's end; its id, once it is there.
+        One that is there already is success."""
+        return call_child(self._calls, SPAWN, definition, input, id)
 
     # ------------------------------------------------------------------ many at a time
 

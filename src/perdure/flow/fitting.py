@@ -14,7 +14,8 @@ from typing import Any, Final
 import msgspec
 from msgspec import UNSET
 
-from perdure.flow.binding import Binder, Parameter, convert, json_kind, whole_numbers
+from perdure.flow.binding import Binder, Parameter, json_kind, whole_numbers
+from perdure.flow.shapes import convert
 from perdure.model.graph_rules import did_you_mean
 from perdure.model.unknown import UNKNOWN, UNKNOWN_TEXT, Unknown, holds_unknown
 

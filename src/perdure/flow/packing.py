@@ -16,11 +16,11 @@ import msgspec
 from perdure.flow.binding import (
     Arguments,
     Parameter,
-    from_json,
     function_signature,
     parameters,
     whole_numbers,
 )
+from perdure.flow.shapes import convert, fault
 from perdure.model.errors import InvalidRequest
 
 _POSITIONAL: Final = inspect.Parameter.POSITIONAL_ONLY
@@ -108,12 +108,11 @@ class Packer:
         if parameter.type is None or type(value) is parameter.type:
             return value
         try:
-            return msgspec.convert(value, parameter.type, str_keys=True, dec_hook=from_json)
+            return convert(value, parameter.type)
         except msgspec.ValidationError as error:
             try:
-                plain = whole_numbers(value)
-                return msgspec.convert(plain, parameter.type, str_keys=True, dec_hook=from_json)
+                return convert(whole_numbers(value), parameter.type)
             except Exception:
                 raise InvalidRequest(
-                    f"step {self._step}, parameter {parameter.name!r}: {error}"
+                    f"step {self._step}, parameter {parameter.name!r}: {fault(error)}"
                 ) from None

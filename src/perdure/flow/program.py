@@ -9,9 +9,9 @@ from msgspec import Raw
 from perdure.codec.failures import failure_from, record_failure
 from perdure.flow.context import Context
 from perdure.flow.typed import or_null, text_of
-from perdure.kernel.code.call import STEP, Call
+from perdure.kernel.code.call import CHILD, SPAWN, STEP, Call
 from perdure.kernel.code.calls import Calls
-from perdure.model.errors import StepFailed
+from perdure.model.errors import RunFailed, StepFailed
 from perdure.model.failure import FailureRecord
 
 if TYPE_CHECKING:
@@ -35,8 +35,9 @@ class FunctionProgram:
         """Call the function; its output as JSON text."""
         workflow = self._workflow
         context = Context(calls)
-        if workflow.takes_input:
-            value = workflow.read_input(or_null(calls.run.input))
+        input = calls.run.input
+        if workflow.takes_input and not (input is None and workflow.has_default):
+            value = workflow.read_input(or_null(input))
             return text_of(await workflow.fn(context, value))
         return text_of(await workflow.fn(context))
 
@@ -46,6 +47,8 @@ class FunctionProgram:
 
     def error(self, failure: FailureRecord, call: Call, attempt: int, /) -> BaseException:
         """What a call raises that ended so."""
+        if call.kind in (CHILD, SPAWN):
+            return failure_from(failure, RunFailed)
         if call.kind != STEP:
             return failure_from(failure)
         made = failure_from(failure, StepFailed)

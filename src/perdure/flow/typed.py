@@ -14,7 +14,8 @@ import msgspec
 from msgspec import Raw
 
 from perdure.codec.values import JsonCodec
-from perdure.flow.binding import from_json, whole_numbers
+from perdure.flow.binding import whole_numbers
+from perdure.flow.shapes import convert, fault, from_json, readable
 from perdure.model.errors import InvalidRequest
 
 Reader = Callable[[Raw], Any]
@@ -30,8 +31,8 @@ def reader(kind: Any, what: str) -> Reader:
     """
     if kind is None:
         return _CODEC.decode
-    decoder = msgspec.json.Decoder(kind, dec_hook=from_json)
-    decode = decoder.decode
+    readable_kind = readable(kind)
+    decode = msgspec.json.Decoder(readable_kind, dec_hook=from_json).decode
 
     def read(data: Raw) -> Any:
         try:
@@ -39,10 +40,9 @@ def reader(kind: Any, what: str) -> Reader:
         except (msgspec.ValidationError, msgspec.DecodeError) as error:
             try:
                 # JSON has one kind of number: an `int` takes 2.0 too.
-                plain = whole_numbers(_CODEC.decode(data))
-                return msgspec.convert(plain, kind, str_keys=True, dec_hook=from_json)
+                return convert(whole_numbers(_CODEC.decode(data)), readable_kind)
             except Exception:
-                raise InvalidRequest(f"{what}: {error}") from None
+                raise InvalidRequest(f"{what}: {fault(error)}") from None
 
     return read
 

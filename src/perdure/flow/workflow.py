@@ -12,15 +12,22 @@ from functools import cached_property
 from hashlib import sha256
 from typing import Any, Final, Protocol, TypeVar, final, overload
 
-from perdure.flow.binding import function_signature, parameters, resolved
+from msgspec import Raw
+
+from perdure.flow.binding import Parameter, function_signature, parameters, resolved, written
 from perdure.flow.context import Context
 from perdure.flow.declaring import Problems, checked_step_name
 from perdure.flow.program import FunctionProgram
-from perdure.flow.typed import Reader, reader
+from perdure.flow.typed import Reader, or_null, reader
 from perdure.kernel.code.machine import CodeMachine
 from perdure.model.definition import Definition
 from perdure.model.durations import SECOND, Duration, microseconds
-from perdure.model.errors import DefinitionError, InvalidOptions, MissingMaxDuration
+from perdure.model.errors import (
+    DefinitionError,
+    InvalidOptions,
+    InvalidRequest,
+    MissingMaxDuration,
+)
 from perdure.model.names import check_name
 
 I = TypeVar("I")  # noqa: E741
@@ -89,8 +96,7 @@ class Workflow(Definition[I, O]):
     @cached_property
     def read_input(self) -> Reader:
         """Reads a recorded input as the type of the function's second parameter."""
-        kind = parameters(self._fn, function_signature(self._fn))[1].type
-        return reader(kind, f"input of workflow {self._name}")
+        return reader(self._parameter.type, f"input of workflow {self._name}")
 
     @cached_property
     def read_output(self) -> Reader:
@@ -99,6 +105,33 @@ class Workflow(Definition[I, O]):
             function_signature(self._fn).return_annotation, getattr(self._fn, "__globals__", {})
         )
         return reader(kind, f"output of workflow {self._name}")
+
+    def check_input(self, input: bytes | None) -> None:
+        """Raise InvalidRequest when the function cannot be called with this input, as JSON; None =
+        none was given."""
+        if not self.takes_input:
+            if input is not None:
+                raise InvalidRequest(f"workflow {self._name} takes no input: leave it out")
+        elif input is not None:
+            self.read_input(Raw(input))
+        elif not self.has_default:
+            try:
+                self.read_input(or_null(None))
+            except InvalidRequest:
+                raise InvalidRequest(
+                    f"workflow {self._name} needs an input, and none was given: it is called "
+                    f"with {written(function_signature(self._fn))}"
+                ) from None
+
+    @cached_property
+    def has_default(self) -> bool:
+        """Whether the function can be called without its input."""
+        return not self._parameter.required
+
+    @cached_property
+    def _parameter(self) -> Parameter:
+        """The function's second parameter."""
+        return parameters(self._fn, function_signature(self._fn))[1]
 
     @cached_property
     def program(self) -> FunctionProgram:

@@ -161,6 +161,35 @@ class ReopenRun(Action, frozen=True, tag="ReopenRun"):
     kept: int | None = None
 
 
+class StartChild(Action, frozen=True, tag="StartChild"):
+    """A run of `definition` with this id is to be there, on the input of the call's task: made,
+    unless there is one. `detached`: the call waits for no end, and owns nothing."""
+
+    task: str
+    node: str
+    definition: str
+    id: str
+    detached: bool = False
+
+
+class ChildFound(Action, frozen=True, tag="ChildFound"):
+    """The run that a call asked for is there; `created`: made for this call, which owns it."""
+
+    task: str
+    node: str
+    created: bool
+
+
+class CancelChild(Action, frozen=True, tag="CancelChild"):
+    """The call waits for the child's end no more. The child that was created for it is asked to
+    end, one that it joined is left alone."""
+
+    task: str
+    node: str
+    definition: str
+    id: str
+
+
 class BeginRun(Action, frozen=True, tag="BeginRun"):
     """A workflow's function is called."""
 
@@ -182,6 +211,8 @@ class Continued(Action, frozen=True, tag="Continued"):
     metadata: dict[str, str] = {}
     deadline: int | None = None
     paused: bool = False
+    #: How often the run has begun, this time included.
+    life: int = 2
 
 
 class RequestStop(Action, frozen=True, tag="RequestStop"):
@@ -241,6 +272,9 @@ AnyAction: TypeAlias = (
     | ConsumeSignal
     | CancelTasks
     | ReopenRun
+    | StartChild
+    | ChildFound
+    | CancelChild
     | BeginRun
     | Continued
     | RequestStop
@@ -267,8 +301,8 @@ class Transition(msgspec.Struct, omit_defaults=True, gc=False):
 
 
 __all__ = [
-    "Action", "AnyAction", "BeginRun", "BufferSignal", "CancelTasks", "Claimed", "CompleteTask",
-    "ConsumeSignal", "Continued", "CreateTask", "DispatchTask", "FailTask", "FinishRun", "Ignored",
-    "OpenRun", "Patched", "Refused", "ReopenRun", "RequestStop", "ResolveWait", "RetryTask",
-    "SetPaused", "Transition",
+    "Action", "AnyAction", "BeginRun", "BufferSignal", "CancelChild", "CancelTasks", "ChildFound",
+    "Claimed", "CompleteTask", "ConsumeSignal", "Continued", "CreateTask", "DispatchTask",
+    "FailTask", "FinishRun", "Ignored", "OpenRun", "Patched", "Refused", "ReopenRun", "RequestStop",
+    "ResolveWait", "RetryTask", "SetPaused", "StartChild", "Transition",
 ]  # fmt: skip

@@ -10,12 +10,15 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from msgspec import Raw
+from msgspec.structs import replace
 
 from perdure.kernel.actions import (
     Action,
     BeginRun,
     BufferSignal,
+    CancelChild,
     CancelTasks,
+    ChildFound,
     Claimed,
     CompleteTask,
     ConsumeSignal,
@@ -33,10 +36,11 @@ from perdure.kernel.actions import (
     ResolveWait,
     RetryTask,
     SetPaused,
+    StartChild,
     Transition,
 )
 from perdure.kernel.moves import NEW, TASK_MOVES, IllegalMove, check_run, check_task
-from perdure.kernel.run import KeptSignal, NodeState, Run
+from perdure.kernel.run import ChildState, KeptSignal, NodeState, Run
 from perdure.model.failure import FailureRecord
 
 #: What a signal without a payload is kept as.
@@ -150,6 +154,22 @@ def consume_signal(run: Run, action: ConsumeSignal) -> None:
     run.signals = left
 
 
+def start_child(run: Run, action: StartChild) -> None:
+    """The task's outcome is another run's."""
+    before = leaving(run, action.node, "pending", "pending")
+    child = ChildState(action.definition, action.id, action.detached)
+    run.nodes[action.node] = replace(before, child=child)
+
+
+def child_found(run: Run, action: ChildFound) -> None:
+    """Whose the child is, is known."""
+    before = leaving(run, action.node, "pending", "pending")
+    if before.child is None:
+        raise IllegalMove(f"task of node {action.node} waits for no child")
+    child = replace(before.child, created=action.created)
+    run.nodes[action.node] = replace(before, child=child)
+
+
 def cancel_tasks(run: Run, action: CancelTasks) -> None:
     """The named nodes' tasks end."""
     status = action.status
@@ -197,7 +217,7 @@ def continued(run: Run, action: Continued) -> None:
         definition=action.definition, id=action.id, version=action.version, hash=action.hash,
         python=action.python, status="running", input=action.input, config=action.config,
         metadata=action.metadata, deadline=action.deadline, nodes={}, paused=action.paused,
-        at=run.at,
+        life=action.life, at=run.at,
     )  # fmt: skip
     for name in Run.__struct_fields__:
         setattr(run, name, getattr(fresh, name))
@@ -244,6 +264,9 @@ FOLDS: dict[type, Callable[[Run, Any], None]] = {
     ResolveWait: resolve_wait,
     BufferSignal: buffer_signal,
     ConsumeSignal: consume_signal,
+    StartChild: start_child,
+    ChildFound: child_found,
+    CancelChild: nothing,
     CancelTasks: cancel_tasks,
     ReopenRun: reopen_run,
     BeginRun: begin_run,

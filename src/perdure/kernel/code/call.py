@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 
 STEP: Final = "step"
 WAIT: Final = "wait"
+#: Another run's end is awaited, or only that it is there.
+CHILD: Final = "child"
+SPAWN: Final = "spawn"
 
 
 class How(msgspec.Struct, frozen=True, gc=False):
@@ -33,15 +36,26 @@ class How(msgspec.Struct, frozen=True, gc=False):
     queue: str | None = None
 
 
+class Child(msgspec.Struct, frozen=True, gc=False):
+    """The run that a call asks for. `start` is what the engine starts, and means nothing here."""
+
+    definition: str
+    id: str
+    start: Any
+
+
 class Call:
     """`input`: what is recorded of the arguments. `signal`, `due`: of a wait, what ends it.
     `index`: its place among the cases of the wait it belongs to."""
 
-    __slots__ = ("due", "future", "how", "index", "input", "kind", "node", "signal", "task")
+    __slots__ = (
+        "child", "due", "future", "how", "index", "input", "kind", "node", "signal", "task",
+    )  # fmt: skip
 
     def __init__(
         self, node: str, kind: str, input: Raw | None = None, how: How | None = None,
         *, signal: str | None = None, due: int | None = None, index: int = 0,
+        child: Child | None = None,
     ) -> None:  # fmt: skip
         self.node = node
         self.kind = kind
@@ -50,6 +64,7 @@ class Call:
         self.signal = signal
         self.due = due
         self.index = index
+        self.child = child
         self.task = ""
         self.future: CallFuture | None = None
 

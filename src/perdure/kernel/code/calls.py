@@ -15,14 +15,16 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn
 from msgspec import Raw
 
 from perdure.kernel.actions import (
+    CancelChild,
     CancelTasks,
     ConsumeSignal,
     CreateTask,
     DispatchTask,
     Patched,
     ResolveWait,
+    StartChild,
 )
-from perdure.kernel.code.call import STEP, WAIT, Call, CallFuture
+from perdure.kernel.code.call import CHILD, SPAWN, STEP, WAIT, Call, CallFuture
 from perdure.kernel.code.lines import line_here
 from perdure.kernel.code.loop import Timer, WorkflowLoop
 from perdure.kernel.code.stuck import Evicted, Stuck, hot_loop
@@ -76,7 +78,7 @@ class Calls:
         return name if count == 1 else f"{name}#{count}"
 
     def dispatch(self, call: Call) -> CallFuture:
-        """A step call is awaited: it is to run."""
+        """A call of a step or of another run is awaited: it is to run."""
         loop = self.loop
         if not loop.alive:
             raise Evicted
@@ -86,15 +88,19 @@ class Calls:
         if self.recorded is not None:
             self.recorded.match_step(call)
         else:
-            self.create_step(call)
+            self.create(call)
         return future
 
-    def create_step(self, call: Call) -> None:
-        """Record a step call."""
+    def create(self, call: Call) -> None:
+        """Record a call of a step or of another run."""
         task = call.task = self.deps.new_id()
         input, how = call.input, call.how
         digest = digest_of(input)
         self.emit(CreateTask(task, call.node, "pending", input=input, digest=digest))
+        if (child := call.child) is not None:
+            detached = call.kind == SPAWN
+            self.emit(StartChild(task, call.node, child.definition, child.id, detached))
+            return
         self.actions.append(DispatchTask(task, call.node, queue=how.queue if how else None))
 
     def await_first(self, cases: Sequence[Call]) -> CallFuture:
@@ -184,7 +190,7 @@ class Calls:
             self.loop.fire(call)
             return
         assert call.future is not None
-        if call.kind == STEP:
+        if call.kind != WAIT:
             call.future.set_result(output)
             return
         self._won(call)
@@ -195,7 +201,7 @@ class Calls:
         call = self.open.pop(node)
         assert not isinstance(call, Timer), "a loop's timer does not fail"
         assert call.future is not None
-        if call.kind != STEP:
+        if call.kind == WAIT:
             self._won(call)
         call.future.set_exception(error)
 
@@ -222,7 +228,9 @@ class Calls:
             self.forget_wait(call)
         if self.recorded is not None:
             self.recorded.gave_up(call.node)
-        elif call.kind == STEP:
+        elif call.kind != WAIT:
+            if call.kind == CHILD and (child := call.child) is not None:
+                self.emit(CancelChild(call.task, call.node, child.definition, child.id))
             self.emit_for_run(CancelTasks(_GIVEN_UP, (call.node,), "canceled"))
         else:
             self.emit(ResolveWait(call.task, call.node, "canceled", failure=_GIVEN_UP))
@@ -295,4 +303,4 @@ def digest_of(input: Raw | None) -> str | None:
     return blake2b(input, digest_size=16).hexdigest()
 
 
-__all__ = ["STEP", "WAIT", "Call", "Calls", "digest_of"]
+__all__ = ["CHILD", "SPAWN", "STEP", "WAIT", "Call", "Calls", "digest_of"]

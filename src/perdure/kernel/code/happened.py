@@ -24,9 +24,12 @@ from perdure.kernel.actions import (
     SetPaused,
 )
 from perdure.kernel.code.call import Call
+from perdure.kernel.code.children import on_child_finished, on_child_started
 from perdure.kernel.code.replay import GRACE
 from perdure.kernel.code.running import Running, stopped
 from perdure.kernel.events import (
+    ChildFinished,
+    ChildStarted,
     DeadlineReached,
     NodeCompleted,
     NodeFailed,
@@ -213,6 +216,8 @@ HANDLERS: Final[dict[type, Callable[[Running, Any], str | None]]] = {
     NodeFailed: on_node_failed,
     TimerFired: on_timer_fired,
     SignalReceived: on_signal_received,
+    ChildStarted: on_child_started,
+    ChildFinished: on_child_finished,
     RunCancelled: on_run_cancelled,
     DeadlineReached: on_deadline_reached,
     RunPaused: on_run_paused,

@@ -24,7 +24,7 @@ from perdure.kernel.actions import (
     RequestStop,
     ResolveWait,
 )
-from perdure.kernel.code.call import STEP, Call
+from perdure.kernel.code.call import WAIT, Call
 from perdure.kernel.code.loop import Timer
 from perdure.kernel.code.replay import Script, script_of, still_asked, without
 from perdure.kernel.code.running import Running
@@ -74,8 +74,8 @@ def _ask_again(machine: Running, call: Any) -> None:
     if isinstance(call, Timer):
         call.task = machine.deps.new_id()
         calls.emit(CreateTask(call.task, call.node, "waiting", wake_at=call.due))
-    elif call.kind == STEP:
-        calls.create_step(call)
+    elif call.kind != WAIT:
+        calls.create(call)
     else:
         assert isinstance(call, Call)
         assert call.future is not None

@@ -24,9 +24,10 @@ from perdure.kernel.actions import (
     Patched,
     ReopenRun,
     ResolveWait,
+    StartChild,
     Transition,
 )
-from perdure.kernel.code.call import STEP, Call
+from perdure.kernel.code.call import SPAWN, WAIT, Call
 from perdure.kernel.code.calls import digest_of
 from perdure.kernel.code.loop import Timer
 from perdure.kernel.code.stuck import Stuck
@@ -57,6 +58,7 @@ class Recorded:
         self._forgotten = forgotten
         self._put_off = put_off
         self._created: dict[str, CreateTask] = {}
+        self._children: dict[str, StartChild] = {}
         self._canceled: set[str] = set()
         self._finish: FinishRun | None = None
         self._patched: set[str] = set()
@@ -65,6 +67,8 @@ class Recorded:
                 if action.node == GRACE:
                     continue  # the machine's own
                 self._created[action.node] = action
+            elif isinstance(action, StartChild):
+                self._children[action.node] = action
             elif isinstance(action, Patched):
                 self._patched.add(action.id)
             elif isinstance(action, CancelTasks):
@@ -81,8 +85,9 @@ class Recorded:
     # ------------------------------------------------------------------ what the code asks for
 
     def match_step(self, call: Call) -> None:
-        """The code awaits a step."""
-        known = self._known(call.node, f"step {call.node}({_shown(call.input)})", call)
+        """The code awaits a step, or another run."""
+        what = "step" if call.child is None else _child_shown(call)
+        known = self._known(call.node, f"{what} {call.node}({_shown(call.input)})", call)
         if known is None:
             return
         same = (
@@ -96,7 +101,19 @@ class Recorded:
                 else f"{call.node}, a wait",
                 f"{call.node}({_shown(call.input)})",
             )  # fmt: skip
+        self._match_child(call)
         call.task = known.task
+
+    def _match_child(self, call: Call) -> None:
+        """What a call waits for is the recorded run, or no run at all."""
+        known = self._children.get(call.node)
+        wanted = None if call.child is None else (call.child.definition, call.child.id)
+        if known is None:
+            if wanted is not None:
+                self._differ(f"step {call.node}", f"{_child_shown(call)} as {call.node}")
+        elif wanted != (known.definition, known.id) or known.detached != (call.kind == SPAWN):
+            recorded = f"{'spawn' if known.detached else 'child'} {known.definition}/{known.id}"
+            self._differ(f"{recorded} as {call.node}", f"{_child_shown(call)} as {call.node}")
 
     def match_wait(self, members: Sequence[Call]) -> None:
         """The code waits; the recorded times count, whatever it says now."""
@@ -250,7 +267,7 @@ def ask_recorded(recorded: Recorded, put_off: dict[str, Any]) -> None:
     for call in asked:
         if isinstance(call, Timer):
             recorded.match_timer(call)
-        elif call.kind == STEP:
+        elif call.kind != WAIT:
             recorded.match_step(call)
         else:
             assert call.future is not None
@@ -272,6 +289,12 @@ def still_asked(put_off: Mapping[str, Any]) -> Iterator[Any]:
 def _wait_shown(call: Call) -> str:
     what = f"signal {call.signal}" if call.signal is not None else "a time"
     return f"{call.node} waiting for {what}"
+
+
+def _child_shown(call: Call) -> str:
+    if call.child is None:
+        return "step"
+    return f"{call.kind} {call.child.definition}/{call.child.id}"
 
 
 def _shown(input: Raw | None) -> str:

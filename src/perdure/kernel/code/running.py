@@ -7,7 +7,7 @@ it go on stands in happened.py.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine, Generator, Sequence
+from collections.abc import Coroutine, Generator, Mapping, Sequence
 from hashlib import blake2b
 from typing import Any, Final, Protocol
 
@@ -28,6 +28,7 @@ from perdure.kernel.actions import (
 from perdure.kernel.code.call import Call
 from perdure.kernel.code.calls import Calls
 from perdure.kernel.code.closing import close
+from perdure.kernel.code.handlings import Handlings
 from perdure.kernel.code.lines import line_of
 from perdure.kernel.code.loop import HotLoop, Timer
 from perdure.kernel.code.replay import GRACE, Recorded, Script, ask_recorded, script_of
@@ -112,12 +113,17 @@ class Running:
         loop.salt = _salt(self.run)
         self._root = loop.create_task(self._program.main(self.calls), name="main")
 
-    def handling(self, node: str) -> Handling:
-        """See kernel.protocol.Machine.handling."""
-        call = self.calls.open[node]
-        assert isinstance(call, Call) and call.how is not None  # noqa: PT018
-        how = call.how
-        return Handling(how.type, how.timeout, how.step)
+    @property
+    def handlings(self) -> Mapping[str, Handling]:
+        """See kernel.protocol.Machine.handlings: of the step calls that have no outcome."""
+        return Handlings(self.calls)
+
+    def child(self, node: str, task: str) -> Any:
+        """What the engine is to start for a call of another run; None once nobody waits for it."""
+        call = self.calls.open.get(node)
+        if isinstance(call, Call) and call.task == task and call.child is not None:
+            return call.child.start
+        return None
 
     # ------------------------------------------------------------------ ending
 
@@ -147,6 +153,7 @@ class Running:
             Continued(
                 run.definition, run.id, run.version, run.hash, run.python, input,
                 config=run.config, metadata=run.metadata, paused=run.paused,
+                life=run.life + 1,
                 deadline=None if limit is None else self.now + limit,
             )
         )  # fmt: skip

@@ -19,6 +19,8 @@ from perdure.flow.workflow import Workflow
 from perdure.kernel.actions import FinishRun, Transition
 from perdure.kernel.code.machine import CodeMachine
 from perdure.kernel.events import (
+    ChildFinished,
+    ChildStarted,
     DeadlineReached,
     Event,
     NodeCompleted,
@@ -48,7 +50,7 @@ class Board:
     """One run of one workflow, begun."""
 
     def __init__(
-        self, workflow: Workflow[Any, Any], input: Any = None, *, begin: bool = True
+        self, workflow: Workflow[Any, Any], input: Any = None, *, begin: bool = True, id: str = "r1"
     ) -> None:
         self.workflow = workflow
         self.now = NEW_YEAR
@@ -61,7 +63,7 @@ class Board:
         deadline = workflow.max_duration
         self.apply(
             RunStarted(
-                "r1",
+                id,
                 input=None if input is None else text(input),
                 deadline=None if deadline is None else self.now + deadline,
             )
@@ -109,6 +111,20 @@ class Board:
 
     def send(self, name: str, value: Any = None) -> Transition:
         return self.apply(SignalReceived(name, f"s{next(self._signals)}", text(value)))
+
+    def find(self, node: str, *, created: bool = True) -> Transition:
+        """The child of a call is there."""
+        return self.apply(ChildStarted(self.run.nodes[node].task, node, created))
+
+    def end_child(self, node: str, output: Any = None) -> Transition:
+        """The child of a call has completed."""
+        task = self.run.nodes[node].task
+        return self.apply(ChildFinished(task, node, "completed", text(output)))
+
+    def fail_child(self, node: str, kind: str = "Boom", status: Any = "failed") -> Transition:
+        """The child of a call has not."""
+        task, failure = self.run.nodes[node].task, FailureRecord(kind, "no")
+        return self.apply(ChildFinished(task, node, status, failure=failure))
 
     def cancel(self, reason: str = "") -> Transition:
         return self.apply(RunCancelled(reason))
