@@ -74,6 +74,8 @@ class Dispatcher:
     ) -> None:
         self.handlers = handlers
         self.on_started: Callable[[Order], None] | None = None
+        #: How many attempts wait for something.
+        self.waiting = 0
         self._codec = codec
         self._clock = clock
         self._timeouts = timeouts
@@ -115,7 +117,11 @@ class Dispatcher:
             else:
                 order.waited = True
                 watch = self._watch(step, limit) if limit else None
-                value = await rest_of(steps, context, waiting_for)
+                self.waiting += 1
+                try:
+                    value = await rest_of(steps, context, waiting_for)
+                finally:
+                    self.waiting -= 1
         except asyncio.CancelledError as error:
             step.canceled = True
             return self._canceled(order, limit, error, timed_out=_expired(watch))

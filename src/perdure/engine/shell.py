@@ -128,6 +128,7 @@ class Shell:
             store.commit,
             at_once=at_once,
             alone=lambda: len(self.live) == 1,
+            company=lambda: self.dispatcher.waiting > 0,
             note=partial(told, "writing rows"),
         )
         self.starts: Lane[NewRun, Started] = Lane(
