@@ -45,7 +45,8 @@ def begun(machine: Machine) -> Transition | None:
 
 def begin_at(live: LiveRun, due: int) -> None:
     """See that a workflow which has not begun does so at its time."""
-    if isinstance(live.machine, CodeMachine) and not live.run.begun:
+    machine = live.machine
+    if isinstance(machine, CodeMachine) and (not live.run.begun or machine.calls.stuck):
         live.timers.arm(BEGIN, due, lambda: live.deliver(RunBegun()))
 
 

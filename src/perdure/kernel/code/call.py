@@ -55,7 +55,8 @@ class Call:
     take back or to tidy up, and is tried again also while the run is stopping."""
 
     __slots__ = (
-        "child", "cleaning", "due", "future", "how", "index", "input", "kind", "node", "signal", "task",
+        "child", "cleaning", "due", "future", "how", "index", "input", "kind", "node", "signal",
+        "task",
     )  # fmt: skip
 
     def __init__(
