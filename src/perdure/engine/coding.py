@@ -13,8 +13,9 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from perdure.engine.values import Places, ReadMany, fetched
-from perdure.kernel.actions import Transition
+from perdure.kernel.actions import Continued, Transition
 from perdure.kernel.code.machine import CodeMachine
+from perdure.kernel.code.replay import since_continued as since
 from perdure.kernel.code.stuck import Stuck
 from perdure.kernel.events import RunBegun
 from perdure.kernel.protocol import Machine
@@ -44,8 +45,25 @@ def begun(machine: Machine) -> Transition | None:
 
 def begin_at(live: LiveRun, due: int) -> None:
     """See that a workflow which has not begun does so at its time."""
-    if isinstance(live.machine, CodeMachine) and not live.run.begun:
+    machine = live.machine
+    if isinstance(machine, CodeMachine) and (not live.run.begun or machine.calls.stuck):
         live.timers.arm(BEGIN, due, lambda: live.deliver(RunBegun()))
+
+
+def begins_at(live: LiveRun) -> int | None:
+    """When a workflow that has not begun is to; None for all others."""
+    if isinstance(live.machine, CodeMachine) and not live.run.begun:
+        return live.timers.due(BEGIN)
+    return None
+
+
+def since_continued(transitions: Sequence[Transition]) -> list[Transition]:
+    """The transitions of a journal's first row, without what was decided before the run went on as
+    new: that is another life's, whose beginning is gone."""
+    first, *others = transitions
+    if any(isinstance(action, Continued) for action in first.actions):
+        first = since(first)
+    return [first, *others]
 
 
 async def recall(

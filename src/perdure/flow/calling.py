@@ -11,7 +11,6 @@ from perdure.flow.packing import NOTHING
 from perdure.flow.typed import Reader, text_of
 from perdure.kernel.code.call import STEP, Call, How
 from perdure.kernel.code.calls import Calls
-from perdure.kernel.code.stuck import Evicted
 
 if TYPE_CHECKING:
     from collections.abc import Coroutine
@@ -26,8 +25,6 @@ def call_step(
     calls: Calls, step: Step[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> Coroutine[Any, Any, Any]:
     """The coroutine of a step's call. Raises TypeError and InvalidRequest for its arguments."""
-    if not calls.loop.alive:
-        raise Evicted
     node = calls.named(step.name)
     value = step.packer.pack(args, kwargs)
     input: Raw | None = None if value is NOTHING else text_of(value)

@@ -8,6 +8,7 @@ calls up in the same transition.
 from __future__ import annotations
 
 import asyncio
+from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
@@ -23,6 +24,10 @@ WAIT: Final = "wait"
 #: Another run's end is awaited, or only that it is there.
 CHILD: Final = "child"
 SPAWN: Final = "spawn"
+
+
+#: Set where what is called takes back what was done.
+CLEANING: Final[ContextVar[bool]] = ContextVar("perdure_cleaning", default=False)
 
 
 class How(msgspec.Struct, frozen=True, gc=False):
@@ -46,10 +51,12 @@ class Child(msgspec.Struct, frozen=True, gc=False):
 
 class Call:
     """`input`: what is recorded of the arguments. `signal`, `due`: of a wait, what ends it.
-    `index`: its place among the cases of the wait it belongs to."""
+    `index`: its place among the cases of the wait it belongs to. `cleaning`: it was asked for to
+    take back or to tidy up, and is tried again also while the run is stopping."""
 
     __slots__ = (
-        "child", "due", "future", "how", "index", "input", "kind", "node", "signal", "task",
+        "child", "cleaning", "due", "future", "how", "index", "input", "kind", "node", "signal",
+        "task",
     )  # fmt: skip
 
     def __init__(
@@ -65,6 +72,7 @@ class Call:
         self.due = due
         self.index = index
         self.child = child
+        self.cleaning = False
         self.task = ""
         self.future: CallFuture | None = None
 

@@ -24,7 +24,15 @@ from perdure.kernel.actions import (
     ResolveWait,
     StartChild,
 )
-from perdure.kernel.code.call import CHILD, SPAWN, STEP, WAIT, Call, CallFuture
+from perdure.kernel.code.call import (
+    CHILD,
+    CLEANING,
+    SPAWN,
+    STEP,
+    WAIT,
+    Call,
+    CallFuture,
+)
 from perdure.kernel.code.lines import line_here
 from perdure.kernel.code.loop import Timer, WorkflowLoop
 from perdure.kernel.code.stuck import Evicted, Stuck, hot_loop
@@ -80,9 +88,11 @@ class Calls:
     def dispatch(self, call: Call) -> CallFuture:
         """A call of a step or of another run is awaited: it is to run."""
         loop = self.loop
-        if not loop.alive:
-            raise Evicted
         future = call.future = CallFuture(self, (call,))
+        if not loop.alive:
+            loop.refuse()
+            return future
+        call.cleaning = self.stop_seen or CLEANING.get()
         self.open[call.node] = call
         loop.idle = self._answers = 0
         if self.recorded is not None:
@@ -107,10 +117,11 @@ class Calls:
         """Wait for whichever case ends first: signals received already in case order, then due
         times, then what comes first (D-22)."""
         loop = self.loop
-        if not loop.alive:
-            raise Evicted
         members = tuple(cases)
         future = CallFuture(self, members)
+        if not loop.alive:
+            loop.refuse()
+            return future
         for call in members:
             call.future = future
         if self.recorded is not None:

@@ -2,19 +2,24 @@
 
 Left to the garbage collector, a suspended coroutine's `finally` blocks would run at some moment
 and ask for steps. Here the loop is dead first, so that whatever they ask for raises Evicted; then
-every coroutine is closed, the youngest first, since those are what older ones wait for.
+every coroutine is closed, the youngest first, since those are what older ones wait for. One that
+catches everything and will not end is kept for ever: the collector would run it on, outside of
+any workflow.
 """
 
 from __future__ import annotations
 
 import sys
 from asyncio import events
-from typing import TYPE_CHECKING, Any
-
-from perdure.kernel.code.stuck import Evicted
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
     from perdure.kernel.code.calls import Calls
+
+#: How often a coroutine is told to go.
+_TELLINGS: Final = 3
+_STUBBORN: Final[list[Any]] = []
 
 
 def close(calls: Calls) -> list[str]:
@@ -45,17 +50,28 @@ def close(calls: Calls) -> list[str]:
 
 
 def _close(coroutine: Any) -> str | None:
-    try:
-        coroutine.close()
-    except Evicted:
-        return None
-    except RuntimeError as error:
-        return str(error)  # it awaited something else instead of ending
-    except (KeyboardInterrupt, SystemExit):
-        raise
-    except BaseException:
-        return None  # an error of its own on the way out: the run goes on elsewhere
-    return None
+    chain = [*_awaited(coroutine)]
+    said = "it awaited something else instead of ending"
+    for _ in range(_TELLINGS):
+        try:
+            coroutine.close()
+        except (KeyboardInterrupt, SystemExit):
+            raise
+        except BaseException as error:
+            said = str(error)  # or an error of its own on the way out: the run goes on elsewhere
+        going_on = [one for one in chain if one.cr_frame is not None]
+        if not going_on:
+            return None
+        coroutine = going_on[0]
+    _STUBBORN.extend(going_on)
+    return said
+
+
+def _awaited(coroutine: Any) -> Iterator[Any]:
+    """The coroutine, what it awaits, and so on."""
+    while hasattr(coroutine, "cr_frame"):
+        yield coroutine
+        coroutine = coroutine.cr_await
 
 
 def _ignore(_: object) -> None:

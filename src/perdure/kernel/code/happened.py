@@ -101,7 +101,7 @@ def on_node_failed(machine: Running, event: NodeFailed) -> str | None:
     call = calls.open[node]
     assert isinstance(call, Call) and call.how is not None  # noqa: PT018
     due = None
-    if machine.run.stopping is None:
+    if machine.run.stopping is None or call.cleaning:
         state = machine.run.nodes[node]
         due = when_again(call.how.policy, event, state.first_due, machine.now, machine.deps.roll)
     if due is not None:

@@ -23,6 +23,9 @@ from perdure.model.durations import SECOND
 #: How many callbacks may run in a turn without the workflow asking for anything new.
 IDLE_CALLBACKS: Final = 100_000
 _PRUNE_AT: Final = 64
+#: How often code that was let go of is told so; from then on whatever it asks for never comes, or
+#: a loop that catches everything would not end.
+_REFUSALS: Final = 1_000
 
 
 class HotLoop(BaseException):
@@ -129,6 +132,7 @@ class WorkflowLoop(asyncio.AbstractEventLoop):
         self._tasks: list[asyncio.Task[Any]] = []
         self._prune_at = _PRUNE_AT
         self._count = 0
+        self._refused = 0
 
     # ------------------------------------------------------------------ running
 
@@ -143,7 +147,7 @@ class WorkflowLoop(asyncio.AbstractEventLoop):
         sys.set_asyncgen_hooks(firstiter=_ignore, finalizer=self._finalize)
         outer = _leave()
         try:
-            while ready:
+            while ready and self.alive:
                 handle = ready.popleft()
                 if handle.gone:
                     continue
@@ -202,7 +206,9 @@ class WorkflowLoop(asyncio.AbstractEventLoop):
         context: Context | None = None,
     ) -> Ready:  # fmt: skip
         """Run a callback at a time of the loop's clock: a durable timer."""
-        self.check_alive()
+        if not self.alive:
+            self.refuse()
+            return Ready(callback, args, copy_context() if context is None else context)
         due = self.began + round(when * SECOND)
         if due <= self.now:
             return self.call_soon(callback, *args, context=context)
@@ -220,7 +226,8 @@ class WorkflowLoop(asyncio.AbstractEventLoop):
         """A task of this loop; it begins when what is ready before it has run."""
         if not self.alive:
             coro.close()
-            raise Evicted
+            self.refuse()
+            return self.create_future()  # type: ignore[return-value]  # it never ends
         # asyncio's own default counts all tasks of the process: not the same on replay.
         self._count += 1
         task = WorkflowTask(
@@ -254,9 +261,10 @@ class WorkflowLoop(asyncio.AbstractEventLoop):
         """The same."""
         self.call_exception_handler(context)
 
-    def check_alive(self) -> None:
-        """Raises Evicted once the run was let go of."""
-        if not self.alive:
+    def refuse(self) -> None:
+        """Raises Evicted: the run was let go of. Code that will not hear of it gets no answer."""
+        self._refused += 1
+        if self._refused <= _REFUSALS:
             raise Evicted
 
 

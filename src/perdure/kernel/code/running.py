@@ -98,7 +98,7 @@ class Running:
         try:
             calls.loop.run_ready()
         except HotLoop:
-            calls.stuck = hot_loop(line_of(self._root))
+            calls.stuck = calls.stuck or hot_loop(line_of(self._root))
         stuck = calls.stuck
         if stuck is None:
             calls.record_timers()

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import gc
+from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -247,14 +249,46 @@ def test_an_evicted_copy_of_the_code_asks_for_nothing_more() -> None:
 def test_code_that_will_not_go_is_told_of() -> None:
     @named
     async def clings(ctx: Context) -> None:
-        async def wait_again() -> None:
-            await asyncio.get_running_loop().create_future()
-
-        try:
-            await charge(1)
-        except GeneratorExit:
-            await wait_again()
+        while True:
+            with suppress(BaseException):
+                await asyncio.get_running_loop().create_future()
 
     board = Board(clings)
     (said,) = board.machine.close()
     assert said.startswith("main: ")
+
+
+@pytest.mark.rule("W-53")
+def test_code_that_catches_everything_asks_in_vain_once_it_was_let_go_of() -> None:
+    # scenario 116: whatever it does then reaches nobody, and the engine is not held up
+    asked: list[str] = []
+
+    @named
+    async def deaf(ctx: Context) -> None:
+        while True:
+            for ask in (charge(1), ctx.sleep(5), asyncio.sleep(5), ctx.wait(ok)):
+                asked.append(ask.__name__)
+                with suppress(BaseException):
+                    await asyncio.gather(ask)
+                with suppress(BaseException):
+                    await asyncio.create_task(asyncio.sleep(1))
+
+    board = Board(deaf)
+    before = len(board.journal)
+    (said,) = board.machine.close()
+    assert "main" in said
+    del board.machine
+    gc.collect()
+    assert len(board.journal) == before
+    assert set(board.open) == {"charge"}
+
+
+def test_code_that_raises_while_it_is_let_go_of_is_let_go_of() -> None:
+    @named
+    async def breaks(ctx: Context) -> None:
+        try:
+            await charge(1)
+        finally:
+            raise ValueError("on the way out")
+
+    assert Board(breaks).machine.close() == []

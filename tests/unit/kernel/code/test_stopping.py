@@ -111,7 +111,7 @@ def test_a_step_that_ended_before_the_cancel_keeps_its_outcome() -> None:
     assert board.run.nodes["ship"].status == "canceled"
 
 
-def test_while_stopping_a_failed_step_is_not_tried_again() -> None:
+def test_while_stopping_what_cleans_up_is_tried_again_by_its_policy() -> None:
     @workflow(max_duration=None)
     async def cleans(ctx: Context) -> None:
         try:
@@ -121,6 +121,24 @@ def test_while_stopping_a_failed_step_is_not_tried_again() -> None:
 
     board = Board(cleans)
     board.cancel()
+    board.fail("charge")
+    assert board.told() == [("RetryTask", "charge")]
+    board.reload()
+    board.fail("charge")
+    board.fail("charge")
+    assert board.run.nodes["charge"].status == "failed"
+    assert board.end.status == "canceled"
+
+
+def test_while_stopping_what_was_under_way_is_not_tried_again() -> None:
+    @workflow(max_duration=None)
+    async def waits(ctx: Context) -> None:
+        async with ctx.saga() as saga:
+            await saga.run(charge, 1, undo=refund)
+
+    board = Board(waits)
+    board.cancel()
+    board.reload()
     board.fail("charge")
     assert board.run.nodes["charge"].status == "failed"
     assert board.end.status == "canceled"
@@ -199,6 +217,90 @@ def test_an_undo_that_fails_does_not_stop_the_others() -> None:
     board.complete("refund#2", 1)
     assert board.end.failure is not None
     assert board.end.failure.message == "no"
+
+
+@step(retry=3)
+async def give_back(amount: int) -> int:
+    return amount
+
+
+@workflow(max_duration="1h")
+async def gifts(ctx: Context) -> str:
+    async with ctx.saga() as saga:
+        await saga.run(charge, 1, undo=give_back)
+        await saga.run(ship, 5, undo=refund)
+        await ship(6)
+    return "given"
+
+
+@pytest.mark.parametrize("stop", ["cancel", "reach_deadline"])
+def test_a_cancel_while_a_saga_is_undone_stops_no_undo(stop: str) -> None:
+    board = Board(gifts)
+    board.complete("charge", 11)
+    board.complete("ship", 12)
+    board.fail("ship#2", permanent=True)
+    assert board.pending == ["refund"]
+    getattr(board, stop)()
+    assert board.pending == ["refund"]
+    board.reload()
+    board.complete("refund", 1)
+    assert board.pending == ["give-back"]
+    board.fail("give-back")
+    board.reload()
+    board.fail("give-back")
+    board.complete("give-back", 1)
+    assert board.end.status == ("canceled" if stop == "cancel" else "failed")
+    assert board.end.failure is not None
+    assert board.end.failure.kind != "Boom"
+
+
+def test_a_saga_waits_for_its_step_however_often_it_is_cancelled() -> None:
+    @workflow(max_duration=None)
+    async def hurried(ctx: Context) -> None:
+        async with asyncio.timeout(5), ctx.saga() as saga:
+            await saga.run(charge, 1, undo=refund)
+
+    board = Board(hurried)
+    board.fire("timer")
+    board.reload()
+    board.cancel()
+    board.reload()
+    assert board.pending == ["charge"]
+    board.complete("charge", 42)
+    assert board.pending == ["refund"]
+    board.complete("refund", 1)
+    assert board.end.status == "canceled"
+
+
+def test_an_undo_that_cannot_even_be_called_does_not_stop_the_others() -> None:
+    @workflow(max_duration=None)
+    async def mistaken(ctx: Context) -> None:
+        async with ctx.saga() as saga:
+            saga.undo(refund, 1)
+            saga.undo(refund, 1, 2, 3)  # type: ignore[call-arg]
+            raise ValueError("no")
+
+    board = Board(mistaken)
+    assert board.pending == ["refund#2"]
+    board.complete("refund#2", 1)
+    assert board.end.failure is not None
+    assert board.end.failure.message == "no"
+
+
+def test_going_on_as_new_out_of_a_saga_undoes_nothing() -> None:
+    @workflow(max_duration=None)
+    async def again(ctx: Context, round: int) -> int:
+        async with ctx.saga() as saga:
+            await saga.run(charge, round, undo=refund)
+            if round < 2:
+                ctx.continue_as_new(round + 1)
+        return round
+
+    board = Board(again, 1)
+    board.complete("charge", 1)
+    board.reload()
+    board.complete("charge", 1)
+    assert board.result == 2
 
 
 def test_a_failed_step_is_tried_again_and_then_raised() -> None:
