@@ -49,32 +49,23 @@ class Child(msgspec.Struct, frozen=True, gc=False):
     start: Any
 
 
-class Call:
+class Call(msgspec.Struct, eq=False):
     """`input`: what is recorded of the arguments. `signal`, `due`: of a wait, what ends it.
     `index`: its place among the cases of the wait it belongs to. `cleaning`: it was asked for to
     take back or to tidy up, and is tried again also while the run is stopping."""
 
-    __slots__ = (
-        "child", "cleaning", "due", "future", "how", "index", "input", "kind", "node", "signal",
-        "task",
-    )  # fmt: skip
-
-    def __init__(
-        self, node: str, kind: str, input: Raw | None = None, how: How | None = None,
-        *, signal: str | None = None, due: int | None = None, index: int = 0,
-        child: Child | None = None,
-    ) -> None:  # fmt: skip
-        self.node = node
-        self.kind = kind
-        self.input = input
-        self.how = how
-        self.signal = signal
-        self.due = due
-        self.index = index
-        self.child = child
-        self.cleaning = False
-        self.task = ""
-        self.future: CallFuture | None = None
+    node: str
+    kind: str
+    input: Raw | None = None
+    how: How | None = None
+    signal: str | None = None
+    due: int | None = None
+    index: int = 0
+    child: Child | None = None
+    cleaning: bool = False
+    task: str = ""
+    #: While it is awaited and has no outcome.
+    future: CallFuture | None = None
 
 
 class CallFuture(asyncio.Future[Any]):
@@ -82,11 +73,8 @@ class CallFuture(asyncio.Future[Any]):
     ended a wait."""
 
     __slots__ = ("_calls", "members")
-
-    def __init__(self, calls: Calls, members: tuple[Call, ...]) -> None:
-        super().__init__(loop=calls.loop)
-        self._calls = calls
-        self.members = members
+    _calls: Calls
+    members: tuple[Call, ...]
 
     def cancel(self, msg: Any = None) -> bool:
         """The code does not want the outcome any more: its calls are given up."""
@@ -94,3 +82,11 @@ class CallFuture(asyncio.Future[Any]):
             return False
         self._calls.given_up(self.members)
         return True
+
+
+def future_of(calls: Calls, members: tuple[Call, ...]) -> CallFuture:
+    """A future for these calls. An `__init__` of its own would double what it costs."""
+    future = CallFuture(loop=calls.loop)
+    future._calls = calls
+    future.members = members
+    return future

@@ -32,6 +32,7 @@ from perdure.kernel.code.call import (
     WAIT,
     Call,
     CallFuture,
+    future_of,
 )
 from perdure.kernel.code.lines import line_here
 from perdure.kernel.code.loop import Timer, WorkflowLoop
@@ -88,7 +89,7 @@ class Calls:
     def dispatch(self, call: Call) -> CallFuture:
         """A call of a step or of another run is awaited: it is to run."""
         loop = self.loop
-        future = call.future = CallFuture(self, (call,))
+        future = call.future = future_of(self, (call,))
         if not loop.alive:
             loop.refuse()
             return future
@@ -105,7 +106,7 @@ class Calls:
         """Record a call of a step or of another run."""
         task = call.task = self.deps.new_id()
         input, how = call.input, call.how
-        digest = digest_of(input)
+        digest = None if input is None else digest_of(input)
         self.emit(CreateTask(task, call.node, "pending", input=input, digest=digest))
         if (child := call.child) is not None:
             detached = call.kind == SPAWN
@@ -118,7 +119,7 @@ class Calls:
         times, then what comes first (D-22)."""
         loop = self.loop
         members = tuple(cases)
-        future = CallFuture(self, members)
+        future = future_of(self, members)
         if not loop.alive:
             loop.refuse()
             return future
@@ -200,12 +201,14 @@ class Calls:
         if isinstance(call, Timer):
             self.loop.fire(call)
             return
-        assert call.future is not None
+        future = call.future
+        assert future is not None
         if call.kind != WAIT:
-            call.future.set_result(output)
+            call.future = None  # they refer to one another: else only the collector frees them
+            future.set_result(output)
             return
         self._won(call)
-        call.future.set_result((call.index, output))
+        future.set_result((call.index, output))
 
     def failed(self, node: str, error: BaseException) -> None:
         """The same, for the worse."""
@@ -260,7 +263,9 @@ class Calls:
         self, when: float, due: int, callback: Callable[..., Any], args: Any, context: Context
     ) -> Timer:
         """A timer gets its node id at once; it is recorded if it lives to the turn's end."""
-        timer = Timer(self.loop, when, due, self.named("timer"), callback, args, context)
+        timer = Timer(
+            callback, args, context, loop=self.loop, at=when, due=due, node=self.named("timer")
+        )
         self._new_timers.append(timer)
         self.open[timer.node] = timer
         return timer

@@ -16,6 +16,8 @@ from collections.abc import AsyncGenerator, Callable, Coroutine
 from contextvars import Context, copy_context
 from typing import Any, Final, Protocol, Self
 
+import msgspec
+
 from perdure.kernel.code.forbidden import ADVICE, refusal
 from perdure.kernel.code.stuck import Evicted
 from perdure.model.durations import SECOND
@@ -32,16 +34,13 @@ class HotLoop(BaseException):
     """The workflow runs on and on without ever waiting for anything."""
 
 
-class Ready:
+class Ready(msgspec.Struct, eq=False):
     """A callback that is ready to run; what `call_soon` gives."""
 
-    __slots__ = ("args", "callback", "context", "gone")
-
-    def __init__(self, callback: Callable[..., Any], args: Any, context: Context) -> None:
-        self.callback = callback
-        self.args = args
-        self.context = context
-        self.gone = False
+    callback: Callable[..., Any]
+    args: Any
+    context: Context
+    gone: bool = False
 
     def cancel(self) -> None:
         """Do not run it."""
@@ -52,34 +51,27 @@ class Ready:
         return self.gone
 
 
-class Timer(Ready):
+class Timer(Ready, eq=False, kw_only=True):
     """A callback for later. `due` in µs since the epoch; `node` is its place in the journal."""
 
-    __slots__ = ("_loop", "_when", "due", "node", "over", "task")
-
-    def __init__(
-        self, loop: WorkflowLoop, when: float, due: int, node: str,
-        callback: Callable[..., Any], args: Any, context: Context,
-    ) -> None:  # fmt: skip
-        super().__init__(callback, args, context)
-        self._loop = loop
-        self._when = when
-        self.due = due
-        self.node = node
-        #: The recorded task; empty while it is not recorded.
-        self.task = ""
-        self.over = False
+    loop: WorkflowLoop
+    at: float
+    due: int
+    node: str
+    #: The recorded task; empty while it is not recorded.
+    task: str = ""
+    over: bool = False
 
     def when(self) -> float:
         """The loop's time at which it is due."""
-        return self._when
+        return self.at
 
     def cancel(self) -> None:
         """Do not run it; a durable timer is taken down in the same transition."""
         if not self.gone:
             self.gone = True
-            if not self.over and self._loop.alive:
-                self._loop.timers.timer_given_up(self)
+            if not self.over and self.loop.alive:
+                self.loop.timers.timer_given_up(self)
 
 
 class Timers(Protocol):
@@ -144,7 +136,7 @@ class WorkflowLoop(asyncio.AbstractEventLoop):
         before = events._get_running_loop()
         hooks = sys.get_asyncgen_hooks()
         events._set_running_loop(self)
-        sys.set_asyncgen_hooks(firstiter=_ignore, finalizer=self._finalize)
+        sys.set_asyncgen_hooks(_ignore, self._finalize)
         outer = _leave()
         try:
             while ready and self.alive:

@@ -33,10 +33,11 @@ class CodeMachine(Running):
         if handler is None:
             raise InvalidRequest(f"unknown event {type(event).__name__}")
         calls, run = self.calls, self.run
-        apart = [kept.id for kept in run.signals if kept.payload is None]
-        apart = [id for id in apart if id not in calls.payloads]
-        if apart:
-            return Load(signals=tuple(apart))
+        if run.signals:
+            apart = [kept.id for kept in run.signals if kept.payload is None]
+            apart = [id for id in apart if id not in calls.payloads]
+            if apart:
+                return Load(signals=tuple(apart))
         if calls.stuck is not None:
             raise calls.stuck
         self.now = now = max(self.deps.now(), run.at)

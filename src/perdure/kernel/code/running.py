@@ -7,7 +7,7 @@ it go on stands in happened.py.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine, Generator, Mapping, Sequence
+from collections.abc import Coroutine, Generator, Sequence
 from hashlib import blake2b
 from typing import Any, Final, Protocol
 
@@ -33,7 +33,7 @@ from perdure.kernel.code.lines import line_of
 from perdure.kernel.code.loop import HotLoop, Timer
 from perdure.kernel.code.replay import GRACE, Recorded, Script, ask_recorded, script_of
 from perdure.kernel.code.stuck import ContinueAsNew, hot_loop
-from perdure.kernel.protocol import Deps, Handling, Load, Loaded
+from perdure.kernel.protocol import Deps, Load, Loaded
 from perdure.kernel.run import Run
 from perdure.model.errors import Canceled, StoreError
 from perdure.model.failure import FailureRecord
@@ -67,13 +67,16 @@ class Running:
     """One run's code. `run` is its snapshot; `now` the time of what is being decided, in µs."""
 
     __slots__ = (
-        "_continued", "_deps", "_program", "_root", "calls", "now", "outputs", "past", "run",
+        "_continued", "_deps", "_program", "_root", "calls", "handlings", "now", "outputs", "past",
+        "run",
     )  # fmt: skip
 
     def __init__(self, program: Program, run: Run, deps: Deps) -> None:
         self.run = run
         self.now = 0
         self.calls = Calls(run, deps)
+        #: See kernel.protocol.Machine.handlings: of the step calls that have no outcome.
+        self.handlings = Handlings(self.calls)
         self._program = program
         self._deps = deps
         self._root: asyncio.Task[Raw] | None = None
@@ -113,11 +116,6 @@ class Running:
         loop.salt = _salt(self.run)
         self._root = loop.create_task(self._program.main(self.calls), name="main")
 
-    @property
-    def handlings(self) -> Mapping[str, Handling]:
-        """See kernel.protocol.Machine.handlings: of the step calls that have no outcome."""
-        return Handlings(self.calls)
-
     def child(self, node: str, task: str) -> Any:
         """What the engine is to start for a call of another run; None once nobody waits for it."""
         call = self.calls.open.get(node)
@@ -147,6 +145,7 @@ class Running:
             before.stuck = hot_loop(" through continue_as_new")
             raise before.stuck
         calls = self.calls = Calls(run, self._deps)
+        self.handlings = Handlings(calls)
         calls.actions, calls.payloads = before.actions, before.payloads
         kept, limit = run.signals, self._program.max_duration
         calls.emit(
