@@ -24,7 +24,6 @@ from perdure.model.durations import SECOND
 
 #: How many callbacks may run in a turn without the workflow asking for anything new.
 IDLE_CALLBACKS: Final = 100_000
-_PRUNE_AT: Final = 64
 #: How often code that was let go of is told so; from then on whatever it asks for never comes, or
 #: a loop that catches everything would not end.
 _REFUSALS: Final = 1_000
@@ -75,7 +74,9 @@ class Timer(Ready, eq=False, kw_only=True):
 
 
 class Timers(Protocol):
-    """Who records the loop's timers."""
+    """Who records the loop's timers. `recorded` is None while the run is not replayed."""
+
+    recorded: Any
 
     def timer_wanted(
         self, when: float, due: int, callback: Callable[..., Any], args: Any, context: Context
@@ -121,8 +122,9 @@ class WorkflowLoop(asyncio.AbstractEventLoop):
         #: What went wrong where nobody looked, as asyncio tells it.
         self.untold: list[dict[str, Any]] = []
         self._ready: deque[Ready] = deque()
-        self._tasks: list[asyncio.Task[Any]] = []
-        self._prune_at = _PRUNE_AT
+        #: Those that are not done, by their places, oldest first.
+        self._tasks: dict[int, asyncio.Task[Any]] = {}
+        self._plain = Context()
         self._count = 0
         self._refused = 0
 
@@ -154,7 +156,7 @@ class WorkflowLoop(asyncio.AbstractEventLoop):
 
     def _finalize(self, generator: AsyncGenerator[Any, Any]) -> None:
         if self.alive:
-            self.create_task(generator.aclose())
+            self.call_soon(self.create_task, generator.aclose())
 
     def fire(self, timer: Timer) -> None:
         """A timer is due: its callback is ready."""
@@ -165,7 +167,7 @@ class WorkflowLoop(asyncio.AbstractEventLoop):
     @property
     def tasks(self) -> list[asyncio.Task[Any]]:
         """The tasks that are not done, oldest first."""
-        return [task for task in self._tasks if not task.done()]
+        return [task for task in self._tasks.values() if not task.done()]
 
     def forget_tasks(self) -> None:
         """The run has ended: its tasks are nobody's any more."""
@@ -226,11 +228,14 @@ class WorkflowLoop(asyncio.AbstractEventLoop):
             self.salt + self._count, coro, loop=self, name=name or f"task-{self._count}",
             context=context,
         )  # fmt: skip
-        self._tasks.append(task)
-        if len(self._tasks) > self._prune_at:
-            self._tasks = self.tasks
-            self._prune_at = 2 * len(self._tasks) + _PRUNE_AT
+        # One that is done is nobody's but the code's: if it failed and is let go of unseen, asyncio
+        # tells.
+        self._tasks[task.place] = task
+        task.add_done_callback(self._forget, context=self._plain)
         return task
+
+    def _forget(self, task: Any) -> None:
+        self._tasks.pop(task.place, None)
 
     def get_debug(self) -> bool:
         """Never: slow callbacks are the engine's to notice."""
@@ -245,8 +250,8 @@ class WorkflowLoop(asyncio.AbstractEventLoop):
         return not self.alive
 
     def call_exception_handler(self, context: dict[str, Any]) -> None:
-        """Keep what asyncio has to tell; the engine logs it."""
-        if self.alive:
+        """Keep what asyncio has to tell, the first time; the engine logs it."""
+        if self.alive and self.timers.recorded is None:
             self.untold.append(context)
 
     def default_exception_handler(self, context: dict[str, Any]) -> None:
