@@ -107,11 +107,10 @@ class Dispatcher:
         if self.on_started is not None:
             shielded(self.on_started, order)
         context = copy_context()
-        steps = handler.run(attempt, step)
         watch: Watch | None = None
         try:
             try:
-                waiting_for = context.run(first_part, steps, step)
+                steps, waiting_for = context.run(first_part, handler.run, attempt, step)
             except StopIteration as stop:
                 value = stop.value
             else:

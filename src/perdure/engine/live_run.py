@@ -27,7 +27,7 @@ from perdure.engine.outages import READING
 from perdure.engine.runners import Runners
 from perdure.engine.timers import Timers
 from perdure.engine.values import Place, answer, apart, fetched
-from perdure.kernel.actions import Ignored, Refused, Transition
+from perdure.kernel.actions import FinishRun, Ignored, Refused, Transition
 from perdure.kernel.code.stuck import Stuck
 from perdure.kernel.fold import fold_transition
 from perdure.kernel.protocol import Decision, Load, Loaded, Machine
@@ -382,7 +382,12 @@ class LiveRun:
         shell, seq, read = self._shell, self.seq + 1, self._read
         try:
             body, payloads = encode_row(transitions)
-            change = finish_of(transitions, payloads, self.definition)
+            actions = transitions[-1].actions
+            change = (
+                finish_of(transitions, payloads, self.definition)
+                if actions and type(actions[-1]) is FinishRun
+                else None
+            )
         except Exception as error:
             # As good as a row that the store cannot write.
             self._unwritable(read, error)

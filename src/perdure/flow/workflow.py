@@ -68,7 +68,7 @@ class Workflow(Definition[I, O]):
         """A label people read; "1" unless said."""
         return self._version
 
-    @property
+    @cached_property
     def hash(self) -> str:
         """Of name and version: what code does is compared with the journal as it runs."""
         return sha256(f"workflow\n{self._name}\n{self._version}".encode()).hexdigest()

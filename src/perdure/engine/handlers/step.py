@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Coroutine
 from typing import Any
 
 from perdure.engine.handlers.port import Attempt
@@ -37,7 +38,7 @@ class StepHandler:
             return False
         return allowed
 
-    async def run(self, attempt: Attempt, context: StepContext, /) -> Any:
+    def run(self, attempt: Attempt, context: StepContext, /) -> Coroutine[Any, Any, Any]:
         """What the step's function returned. Raises Permanent of InvalidRequest when recorded
         arguments do not fit the function (any more), and what the function raised."""
         step = attempt.step
@@ -45,7 +46,7 @@ class StepHandler:
             args, kwargs = step.unpack(attempt.input)
         except InvalidRequest as error:
             raise Permanent(error) from error
-        return await self._tasks.perform(step, step.fn, step.is_async, context, args, kwargs)
+        return self._tasks.perform(step, step.fn, step.is_async, context, args, kwargs)
 
     async def close(self) -> None:
         """The threads are not its own."""

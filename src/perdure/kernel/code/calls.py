@@ -304,6 +304,12 @@ class Calls:
 
     emit_for_run = emit
 
+    def forget(self) -> None:
+        """The run's code is gone: nothing of it is awaited any more."""
+        self.loop.forget_tasks()
+        self.open.clear()
+        self.waiting.clear()
+
     def give_up_on(self, stuck: Stuck) -> NoReturn:
         """The code cannot go on; it gets no more answers."""
         if self.stuck is None:

@@ -27,12 +27,16 @@ def close(calls: Calls) -> list[str]:
     loop = calls.loop
     loop.alive = False
     stubborn: list[str] = []
+    tasks = loop.tasks
+    if not tasks:
+        calls.forget()
+        return stubborn
     before = events._get_running_loop()
     hooks = sys.get_asyncgen_hooks()
     events._set_running_loop(loop)
     sys.set_asyncgen_hooks(firstiter=_ignore, finalizer=_ignore)
     try:
-        for task in reversed(loop.tasks):
+        for task in reversed(tasks):
             # Its end is nobody's business any more: asyncio need not tell of it.
             task._log_destroy_pending = False
             coroutine = task.get_coro()
@@ -43,9 +47,7 @@ def close(calls: Calls) -> list[str]:
     finally:
         sys.set_asyncgen_hooks(*hooks)
         events._set_running_loop(before)
-    loop.forget_tasks()
-    calls.open.clear()
-    calls.waiting.clear()
+    calls.forget()
     return stubborn
 
 

@@ -27,6 +27,8 @@ IDLE_CALLBACKS: Final = 100_000
 #: How often code that was let go of is told so; from then on whatever it asks for never comes, or
 #: a loop that catches everything would not end.
 _REFUSALS: Final = 1_000
+#: From then on a thread has one current task, whatever loop it is of.
+_SWAPS: Final = sys.version_info >= (3, 14)
 
 
 class HotLoop(BaseException):
@@ -139,7 +141,7 @@ class WorkflowLoop(asyncio.AbstractEventLoop):
         hooks = sys.get_asyncgen_hooks()
         events._set_running_loop(self)
         sys.set_asyncgen_hooks(_ignore, self._finalize)
-        outer = _leave()
+        outer = _leave() if _SWAPS else None
         try:
             while ready and self.alive:
                 handle = ready.popleft()
@@ -150,7 +152,8 @@ class WorkflowLoop(asyncio.AbstractEventLoop):
                     raise HotLoop
                 handle.context.run(handle.callback, *handle.args)
         finally:
-            _enter(outer)
+            if _SWAPS:
+                _enter(outer)
             sys.set_asyncgen_hooks(*hooks)
             events._set_running_loop(before)
 
@@ -274,7 +277,7 @@ def _ignore(_: object) -> None:
 
 
 if sys.version_info >= (3, 14):
-    # There a thread has one current task, whatever loop it is of.
+
     def _leave() -> Any:
         return asyncio.tasks._swap_current_task(  # type: ignore[attr-defined]
             asyncio.get_running_loop(), None
