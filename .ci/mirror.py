@@ -18,8 +18,8 @@ ROOT = Path(__file__).resolve().parents[1]
 SOURCES = ROOT / "src" / "perdure" / "client"
 TARGETS = ROOT / "src" / "perdure" / "blocking"
 
-#: Written by hand for synchronous programs, or not promised yet.
-LEFT_OUT = {"serve", "observe"}
+#: Written by hand for synchronous programs, not promised yet, or about what is asynchronous.
+LEFT_OUT = {"serve", "observe", "driver", "driver_as"}
 WORDS = {
     "AsyncIterator": "Iterator",
     "as an async context manager. Safe to use from many\n    tasks of one event loop": (

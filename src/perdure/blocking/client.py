@@ -15,6 +15,7 @@ from perdure.blocking.run import Run
 from perdure.client.definitions import DefinitionInfo
 from perdure.client.options import RunOptions, StartOptions
 from perdure.client.run import RunInfo
+from perdure.flow.driver import Driver
 from perdure.model.definition import Definition
 from perdure.model.status import RunStatus
 from perdure.stores.port import Store
@@ -29,7 +30,7 @@ class Client(Mirrored):
 
     Handle = Run
 
-    def __init__(self, store: str | Store, /) -> None:
+    def __init__(self, store: str | Store | Driver, /) -> None:
         super()._make(store)
 
     @overload

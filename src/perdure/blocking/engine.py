@@ -16,6 +16,7 @@ from perdure.client.engine import Listen
 from perdure.engine.handlers.http import HttpOptions
 from perdure.engine.secrets import Secrets
 from perdure.engine.shell import PARK_AFTER, POLL
+from perdure.flow.driver import Driver
 from perdure.flow.registry import Listed
 from perdure.model.durations import Duration
 from perdure.stores.port import Store
@@ -42,7 +43,7 @@ class Engine(Serving, Client):
 
     def __init__(
         self,
-        store: str | Store,
+        store: str | Store | Driver,
         definitions: Iterable[Listed] = (),
         /,
         *,

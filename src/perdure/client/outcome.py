@@ -8,7 +8,7 @@ from typing import Any
 from msgspec import Raw
 
 from perdure.codec.failures import failure_from
-from perdure.engine.waiters import Outcome
+from perdure.model.driving import Outcome
 from perdure.model.errors import Canceled, Failure, RunFailed
 from perdure.model.failure import FailureRecord
 

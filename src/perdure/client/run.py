@@ -10,16 +10,16 @@ from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar, overload
 import msgspec
 
 from perdure.client.history import APART, told
-from perdure.client.messages import key_of, signal_message
+from perdure.client.messages import addressed, key_of
 from perdure.client.outcome import value_of
 from perdure.codec.failures import failure_from
 from perdure.flow.workflow import Workflow
 from perdure.model.durations import SECOND, Duration, microseconds
-from perdure.model.errors import Failure, InvalidRequest, NotFound, RunFailed, RunFinished, TimedOut
+from perdure.model.errors import Failure, InvalidRequest, RunFailed, RunFinished, TimedOut
 from perdure.model.failure import FailureRecord
 from perdure.model.names import check_run_id
 from perdure.model.status import RunStatus
-from perdure.stores.port import Message, Posted, RunRow
+from perdure.stores.port import RunRow
 
 if TYPE_CHECKING:
     from perdure.client.client import Client
@@ -96,10 +96,7 @@ class Run(Generic[T_co]):
     async def _result(self) -> T_co:
         client = self._client
         check_run_id(self._id)
-        ending = client._ending_here(self._workflow, self._id)
-        outcome = None if ending is None else await ending
-        if outcome is None:
-            outcome = await client._waiters.wait(await self._row())
+        outcome = await client._driver.result(self._workflow, self._id)
         definition = self._definition
         read = definition.read_output if isinstance(definition, Workflow) else client._codec.decode
         result: T_co = value_of(outcome, read, self)
@@ -107,7 +104,8 @@ class Run(Generic[T_co]):
 
     async def status(self) -> RunStatus:
         """`running`, `completed`, `failed` or `canceled`."""
-        return (await self._row()).status
+        check_run_id(self._id)
+        return await self._client._driver.status(self._workflow, self._id)
 
     async def describe(self) -> RunInfo:
         """What the store says of the run."""
@@ -117,7 +115,6 @@ class Run(Generic[T_co]):
         """What was recorded, oldest first: one mapping per action, with its time and the place
         of its journal row (`seq`); attempts are counted from 1. `after`: only what stands in
         rows after this one, read without those before it."""
-        await self._client._opened()
         row = await self._row()
         after = max(after, row.base_seq - 1)
         for record in told(await self._client._store.rows(row.key, after)):
@@ -148,11 +145,10 @@ class Run(Generic[T_co]):
         NotFound when the run is not there or has ended, InvalidRequest for a value or name that
         cannot be sent.
         """
-        id = key_of(dedupe_key, self._client._ids.text())
-        codec = self._client._codec
-        posted = await self._post(signal_message(codec, self._workflow, self._id, to, value, id))
-        if posted.outcome == "finished":
-            raise NotFound(f"{self} has ended: nothing was sent")
+        name, body = addressed(self._client._codec, to, value)
+        key = None if dedupe_key is None else key_of(dedupe_key)
+        check_run_id(self._id)
+        await self._client._driver.signal(self._workflow, self._id, name, body, key)
 
     async def cancel(self, reason: str = "") -> None:
         """Ask the run to end as canceled. What is under way is asked to stop, and how it ends
@@ -160,17 +156,18 @@ class Run(Generic[T_co]):
         """
         if not isinstance(reason, str):
             raise InvalidRequest(f"the reason of a cancel must be a text, not {reason!r}")
-        await self._tell("cancel", self._client._codec.encode(reason) if reason else None)
+        check_run_id(self._id)
+        await self._client._driver.cancel(self._workflow, self._id, reason)
 
     async def pause(self) -> None:
         """Let the run start no further attempt. What is under way ends and is recorded; timers
         and signals go on being recorded, the run's deadline runs on. Raises NotFound,
         RunFinished."""
-        self._must_run(await self._tell("pause", None))
+        await self._tell("pause")
 
     async def unpause(self) -> None:
         """Let a paused run go on; a stalled one is tried again. Raises NotFound, RunFinished."""
-        self._must_run(await self._tell("unpause", None))
+        await self._tell("unpause")
 
     async def retry(
         self,
@@ -194,25 +191,13 @@ class Run(Generic[T_co]):
         of = self._definition if isinstance(self._definition, Workflow) else self._workflow
         await self._client._retry(of, self._id, from_node, input, config)
 
-    async def _tell(self, kind: str, body: bytes | None) -> Posted:
-        id = self._client._ids.text()
-        return await self._post(Message(self._workflow, self._id, id, kind, "", body))
-
-    async def _post(self, message: Message) -> Posted:
-        check_run_id(self._id)
-        posted = await self._client._post(message)
-        if posted.outcome == "missing":
-            raise NotFound(f"there is no run {self}")
-        return posted
-
-    def _must_run(self, posted: Posted) -> None:
+    async def _tell(self, kind: str) -> None:
+        posted = await self._client._native.tell(self._workflow, self._id, kind)
         if posted.outcome == "finished":
             raise RunFinished(f"{self} has ended: only a retry lets it go on")
 
     async def _row(self) -> RunRow:
-        check_run_id(self._id)
-        await self._client._opened()
-        return await self._client._store.describe(self._workflow, self._id)
+        return await self._client._native.row(self._workflow, self._id)
 
     def __repr__(self) -> str:
         return f"<Run {self}>"

@@ -8,11 +8,9 @@ journal row, is written in one transaction.
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
 from typing import Any
 
 import msgspec
-from msgspec import Raw
 
 from perdure.codec.journal import encode_row
 from perdure.engine.coding import begun
@@ -22,23 +20,12 @@ from perdure.kernel.events import RunStarted
 from perdure.kernel.protocol import Deps, Machine
 from perdure.kernel.run import Run
 from perdure.model.definition import Definition
+from perdure.model.driving import StartRequest
 from perdure.model.errors import InvalidRequest
 from perdure.model.names import check_run_id
 from perdure.stores.port import NEVER, JournalRow, NewRun, StoredDefinition
 
 PYTHON = f"{sys.version_info.major}.{sys.version_info.minor}"
-
-
-class StartRequest(msgspec.Struct, gc=False):
-    """What a caller asks to start. `delay` in µs; the run's deadline counts from then."""
-
-    definition: Definition[Any, Any]
-    id: str
-    input: Raw | None = None
-    config: Raw | None = None
-    metadata: Mapping[str, str] = {}
-    start_node: str | None = None
-    delay: int = 0
 
 
 class Beginning(msgspec.Struct):

@@ -26,6 +26,7 @@ from uuid import UUID
 
 from perdure.flow.children import call_child
 from perdure.flow.mapping import any_of, completed, map_items
+from perdure.flow.runtime import NativeRuntime
 from perdure.flow.selecting import first_of, taken
 from perdure.flow.signal import Case, Channel, Signal, aware
 from perdure.flow.typed import text_of
@@ -38,6 +39,7 @@ from perdure.model.durations import Duration, microseconds
 from perdure.model.errors import StepFailed
 
 if TYPE_CHECKING:
+    from perdure.flow.driver import Runtime
     from perdure.flow.step import Step
 
 P = ParamSpec("P")
@@ -87,6 +89,11 @@ class Context:
     def canceled(self) -> bool:
         """Whether the run is to end, by a cancel or its deadline."""
         return self._calls.stop_seen
+
+    @property
+    def raw(self) -> Runtime:
+        """The engine's own view of the run: calls in bytes, nothing remembered."""
+        return NativeRuntime(self._calls)
 
     @property
     def logger(self) -> logging.LoggerAdapter[logging.Logger]:

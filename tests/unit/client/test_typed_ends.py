@@ -53,7 +53,7 @@ class Reject:
     why: str
 
 
-class CardDeclined(Failure, kind="card-declined", permanent=True): ...
+class CardDeclined(Failure, kind="declined-at-the-ends", permanent=True): ...
 
 
 decision = Signal("decision", Approve | Reject)
