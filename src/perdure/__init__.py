@@ -13,7 +13,10 @@ if TYPE_CHECKING:
     from perdure.client.client import Client
     from perdure.client.engine import Engine
     from perdure.client.run import Run, RunInfo
+    from perdure.flow.context import Context
+    from perdure.flow.signal import After, Channel, On, Signal
     from perdure.flow.step import Step, step
+    from perdure.flow.workflow import Workflow, workflow
     from perdure.graph.definition import Graph
     from perdure.model.definition import Definition
     from perdure.model.errors import (
@@ -22,6 +25,7 @@ if TYPE_CHECKING:
         DefinitionError,
         Failure,
         InvalidRequest,
+        NonDeterminism,
         NotFound,
         PerdureError,
         Permanent,
@@ -37,16 +41,21 @@ if TYPE_CHECKING:
     from perdure.model.step_context import StepContext, current_step
 
 __all__ = [
+    "After",
     "AlreadyStarted",
     "Canceled",
+    "Channel",
     "Client",
+    "Context",
     "Definition",
     "DefinitionError",
     "Engine",
     "Failure",
     "Graph",
     "InvalidRequest",
+    "NonDeterminism",
     "NotFound",
+    "On",
     "PerdureError",
     "Permanent",
     "Retry",
@@ -55,25 +64,32 @@ __all__ = [
     "RunFailed",
     "RunFinished",
     "RunInfo",
+    "Signal",
     "Step",
     "StepContext",
     "StepFailed",
     "StoreError",
     "TimedOut",
     "Unsupported",
+    "Workflow",
     "current_step",
     "step",
+    "workflow",
 ]
 
 _ERRORS = """
-    AlreadyStarted Canceled DefinitionError Failure InvalidRequest NotFound PerdureError Permanent
-    RunActive RunFailed RunFinished StepFailed StoreError TimedOut Unsupported
+    AlreadyStarted Canceled DefinitionError Failure InvalidRequest NonDeterminism NotFound
+    PerdureError Permanent RunActive RunFailed RunFinished StepFailed StoreError TimedOut
+    Unsupported
 """
 _HOMES = {
     "perdure.client.client": "Client",
     "perdure.client.engine": "Engine",
     "perdure.client.run": "Run RunInfo",
+    "perdure.flow.context": "Context",
+    "perdure.flow.signal": "After Channel On Signal",
     "perdure.flow.step": "Step step",
+    "perdure.flow.workflow": "Workflow workflow",
     "perdure.graph.definition": "Graph",
     "perdure.model.definition": "Definition",
     "perdure.model.errors": _ERRORS,
@@ -83,13 +99,14 @@ _HOMES = {
 _HOME_OF = {name: module for module, names in _HOMES.items() for name in names.split()}
 
 
-def __getattr__(name: str) -> Any:
-    home = _HOME_OF.get(name)
-    if home is None:
-        raise AttributeError(f"module 'perdure' has no attribute {name!r}")
-    value = globals()[name] = getattr(import_module(home), name)
-    return value
+if not TYPE_CHECKING:  # a type checker would take every name for one that is there
 
+    def __getattr__(name: str) -> Any:
+        home = _HOME_OF.get(name)
+        if home is None:
+            raise AttributeError(f"module 'perdure' has no attribute {name!r}")
+        value = globals()[name] = getattr(import_module(home), name)
+        return value
 
-def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    def __dir__() -> list[str]:
+        return sorted({*globals(), *__all__})

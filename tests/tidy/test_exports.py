@@ -8,16 +8,21 @@ from __future__ import annotations
 import perdure
 
 PUBLIC = [
+    "After",
     "AlreadyStarted",
     "Canceled",
+    "Channel",
     "Client",
+    "Context",
     "Definition",
     "DefinitionError",
     "Engine",
     "Failure",
     "Graph",
     "InvalidRequest",
+    "NonDeterminism",
     "NotFound",
+    "On",
     "PerdureError",
     "Permanent",
     "Retry",
@@ -26,14 +31,17 @@ PUBLIC = [
     "RunFailed",
     "RunFinished",
     "RunInfo",
+    "Signal",
     "Step",
     "StepContext",
     "StepFailed",
     "StoreError",
     "TimedOut",
     "Unsupported",
+    "Workflow",
     "current_step",
     "step",
+    "workflow",
 ]
 
 

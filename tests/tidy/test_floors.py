@@ -22,8 +22,10 @@ SKELETON = {
     "stores/port.py": "import perdure.codec\n",
     "stores/memory.py": "import perdure.stores.port\n",
     "stores/sqlite/__init__.py": "import perdure.stores.port\n",
-    # The contract names this one exception and fails when it is gone.
+    # The contract names these exceptions and fails when they are gone.
     "model/step_context.py": "import logging\n",
+    "kernel/code/__init__.py": "",
+    "kernel/code/loop.py": "import asyncio\n",
 }
 
 

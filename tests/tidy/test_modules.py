@@ -12,6 +12,8 @@ DOORS = {
     "perdure": "the public names",
     "perdure.__main__": "python -m perdure",
     "perdure.cli.main": "the console script",
+    "perdure.blocking": "the classes of synchronous programs",
+    "perdure.drivers": "the protocols of whoever writes a driver",
     "perdure.conformance": "the kit of whoever writes a store",
     "perdure.conformance.__main__": "python -m perdure.conformance",
     "perdure.codec.envelope": "the stored form of the typed doors, fixed before they are built",

@@ -1,4 +1,5 @@
-"""APP: where a program's steps are. `module:attr`, `module` or `file.py`; several may be given.
+"""APP: where a program's steps and workflows are. `module`, `module:attr`, `file.py` or
+`file.py:name`; several may be given.
 
 From `--app`, else `[tool.perdure] app` in the pyproject.toml of the current folder. The current
 folder, and that of a file.py, is importable, as for `python -m` and `python file.py`.
@@ -16,7 +17,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from perdure.cli.exits import usage
+from perdure.cli.exits import USAGE, Trouble, usage
 
 if TYPE_CHECKING:
     from perdure.flow.registry import Listed, Registry
@@ -45,14 +46,21 @@ def _of_project(file: Path) -> tuple[str, ...]:
     return apps
 
 
-def load_apps(apps: Iterable[str]) -> Registry:
-    """The steps of these apps. Raises Trouble, or DefinitionError for what clashes."""
+class Absent(Trouble):
+    """There is no such file, module or attribute."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message, USAGE, "usage")
+
+
+def load_apps(apps: Iterable[str], *more: Listed) -> Registry:
+    """The steps and definitions of these apps, and of what is loaded already. Raises Trouble, or
+    DefinitionError for what clashes."""
     from perdure.flow.registry import Registry
 
-    _importable(Path.cwd())
-    found: list[Listed] = []
+    found: list[Listed] = [*more]
     for app in apps:
-        found += _listed(_load(app), app)
+        found += _listed(load(app), app)
     return Registry.of(found)
 
 
@@ -80,16 +88,32 @@ def check_steps(
     )
 
 
-def _load(app: str) -> Any:
-    if app.endswith(".py"):
-        return _file(Path(app), app)
+def load(app: str) -> Any:
+    """The module that this names, or the thing in it. Raises Absent where nothing is, and Trouble
+    for code that cannot be imported."""
+    _importable(Path.cwd())
     name, colon, attribute = app.partition(":")
-    thing: Any = _module(name, app)
-    for part in attribute.split(".") if colon else ():
-        try:
+    module = _file(Path(name), app) if name.endswith(".py") else _module(name, app)
+    return _inside(module, attribute, app) if colon else module
+
+
+def _inside(module: ModuleType, name: str, app: str) -> Any:
+    """What a module has under this name: an attribute, or a workflow or step that is called so."""
+    from perdure.flow.step import Step
+    from perdure.model.definition import Definition
+
+    thing: Any = module
+    try:
+        for part in name.split("."):
             thing = getattr(thing, part)
-        except AttributeError:
-            raise usage(f"app {app}: module {name} has no {attribute!r}") from None
+    except AttributeError:
+        listed = [t for t in vars(module).values() if isinstance(t, (Step, Definition))]
+        named = [t for t in listed if t.name == name]
+        if not named:
+            there = ", ".join(sorted({t.name for t in listed}))
+            known = f" (it has: {there})" if there else ""
+            raise Absent(f"app {app}: module {module.__name__} has no {name!r}{known}") from None
+        return named[0]
     return thing
 
 
@@ -99,19 +123,19 @@ def _module(name: str, app: str) -> ModuleType:
     except ModuleNotFoundError as error:
         if error.name is not None and (name == error.name or name.startswith(f"{error.name}.")):
             hint = f" (for a file write {name}.py)" if Path(f"{name}.py").exists() else ""
-            raise usage(
+            raise Absent(
                 f"app {app}: there is no module {name} here or among the installed ones{hint}"
             ) from None
         raise _broken(app, error) from error
     except (ValueError, TypeError):
-        raise usage(f"app {app!r}: write module:attr, module or file.py") from None
+        raise Absent(f"app {app!r}: write module:attr, module or file.py") from None
     except Exception as error:
         raise _broken(app, error) from error
 
 
 def _file(path: Path, app: str) -> ModuleType:
     if not path.is_file():
-        raise usage(f"app {app}: there is no file {path}")
+        raise Absent(f"app {app}: there is no file {path}")
     _importable(path.resolve().parent)
     name = path.stem
     known = sys.modules.get(name)

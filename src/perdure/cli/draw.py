@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, cast
 
 import click
 
@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 History = Iterable[Mapping[str, Any]] | None
 
 FORMATS: Final = ("mermaid", "svg")
-#: Names that are a file's even where there is none.
-_DOCUMENTS: Final = (".json", ".yaml", ".yml")
 
 
 @click.command()
@@ -49,12 +47,13 @@ def draw(what: str, form: str | None, output: str | None, store: str, as_json: b
 
 def _found(what: str, store: str) -> tuple[Graph, History]:
     """What is to be drawn. A file goes before a run of the same name."""
+    from perdure.cli.target import DOCUMENTS, document
     from perdure.graph.definition import Graph
 
     if what == "-":
         return Graph.load(sys.stdin.buffer.read()), None
-    if Path(what).is_file() or what.lower().endswith(_DOCUMENTS):
-        return Graph.read(what), None
+    if Path(what).is_file() or what.lower().endswith((*DOCUMENTS, ".py")):
+        return document(what), None
     import asyncio
 
     try:
@@ -84,10 +83,10 @@ async def _stored(what: str, store: str) -> tuple[Graph, History]:
                 stored = await client._store.latest_definition(workflow)
         except NotFound as error:
             raise Trouble(str(error), NOT_FOUND, "not-found") from None
-    definition = rebuild(stored)
-    if not isinstance(definition, Graph):
-        raise usage(f"{workflow} is a {stored.kind}: only graphs are drawn")
-    return definition, history
+    if stored.kind != Graph.kind:
+        advice = f"perdure show {what} tells" if slash else "perdure show WORKFLOW/ID tells"
+        raise usage(f"{workflow} is code: only documents are drawn; {advice} what a run has called")
+    return cast("Graph", rebuild(stored)), history
 
 
 def _write(file: str, text: str) -> None:

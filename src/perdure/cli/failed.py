@@ -23,7 +23,7 @@ def failed_run(
     the failure, such as an HTTP answer), or for the run's reason. `before`: also what the attempts
     before the last one came to."""
     lines = [f"perdure: {name} {'was canceled' if status == 'canceled' else 'failed'}"]
-    for view in book.having("failed"):
+    for view in _told(book, failure):
         assert view.failure is not None
         attempt = f", attempt {view.attempt}" if view.attempt else ""
         text = reason(str(view.failure["kind"]), str(view.failure["message"]))
@@ -34,6 +34,19 @@ def failed_run(
     if len(lines) == 1:
         lines.append(f"  {run_reason(failure.kind, str(failure), failure.details)}")
     return "\n".join(lines)
+
+
+def _told(book: NodeBook, failure: Failure) -> list[NodeView]:
+    """The failed nodes; of code those that ended it, since it may have dealt with the others."""
+    failed = book.having("failed")
+    if not book.code:
+        return failed
+    end = (failure.kind, str(failure))
+    return [
+        view
+        for view in failed
+        if view.failure and (view.failure["kind"], str(view.failure["message"])) == end
+    ]
 
 
 def _before(view: NodeView) -> list[str]:

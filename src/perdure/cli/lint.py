@@ -13,6 +13,7 @@ from perdure.cli.app import find_apps, load_apps
 from perdure.cli.exits import USAGE, usage
 from perdure.cli.options import json_option
 from perdure.cli.output import print_json
+from perdure.cli.target import document
 
 if TYPE_CHECKING:
     from perdure.graph.calls import Callee
@@ -37,6 +38,9 @@ def lint(
         return
     if not files:
         raise usage("name the documents to check: perdure lint FILE...")
+    for file in files:
+        if file.endswith(".py"):
+            document(file)  # says what there is for Python instead
     found_apps = find_apps(apps)
     steps = load_apps(found_apps).steps if found_apps else None
     checked = {file: _findings(file, steps) for file in files}

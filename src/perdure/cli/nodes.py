@@ -12,6 +12,7 @@ from typing import Any, Final
 
 import msgspec
 
+from perdure.cli.calls import given_up, value_of, waiting
 from perdure.cli.output import moment_near, took
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
@@ -36,6 +37,9 @@ class NodeView(msgspec.Struct):
     lost: int = 0
     wake_at: datetime | None = None
     signal: str | None = None
+    #: The run that it asks for, `workflow/id`, and whether that was made for it, once it is there.
+    child: str | None = None
+    made: bool | None = None
     #: What earlier attempts, and the last one, came to: (attempt, failure).
     errors: list[tuple[int, Mapping[str, Any]]] = []
 
@@ -48,9 +52,9 @@ class NodeView(msgspec.Struct):
 
     @property
     def waits(self) -> str:
-        """What it waits for, in words: "for signal approved until 12:00:00"."""
+        """What it waits for, in words: "waits for signal approved until 12:00:00"."""
         until = "" if self.wake_at is None else f"until {moment_near(self.wake_at)}"
-        return f"for signal {self.signal} {until}".rstrip() if self.signal else until
+        return waiting(self.node, self.signal, until)
 
 
 class Change(msgspec.Struct, frozen=True):
@@ -71,6 +75,8 @@ class NodeBook:
         self.paused: datetime | None = None
         self.kept: dict[str, tuple[str, datetime]] = {}
         self.deadline: datetime | None = None
+        #: Whether the run is one of code, not of a document.
+        self.code = False
         #: Where in the code an attempt (node, number) raised, if this process saw it.
         self.places: dict[tuple[str, int], str] = {}
         self._how = how
@@ -92,8 +98,9 @@ class NodeBook:
 
     def waiting(self, view: NodeView) -> str:
         """What a node waits for, and how it is told."""
-        hint = f" ({self._how(view.signal)})" if view.signal and self._how else ""
-        return f"waits {view.waits}{hint}"
+        if not view.signal or self._how is None:
+            return view.waits
+        return f"{view.waits} ({self._how(view.signal)}{value_of(view.node)})"
 
     def _view(self, node: str) -> NodeView:
         """The node's view; a new one where what was recorded of it before is not known here."""
@@ -104,6 +111,22 @@ class NodeBook:
     def _opened(self, record: Mapping[str, Any]) -> list[Change]:
         self.deadline = _time(record.get("deadline"))
         return []
+
+    def _begun(self, record: Mapping[str, Any]) -> list[Change]:
+        self.code = True
+        return []
+
+    def _continued(self, record: Mapping[str, Any]) -> list[Change]:
+        self.nodes.clear()
+        self.kept.clear()
+        self._opened(record)
+        return [_change(record, "goes on as new: what it did before is forgotten")]
+
+    def _stopping(self, record: Mapping[str, Any]) -> list[Change]:
+        return [_change(record, f"the run is to end: {_reason(record['failure'])}")]
+
+    def _patched(self, record: Mapping[str, Any]) -> list[Change]:
+        return [_change(record, f"takes the new way of patched {record['id']!r}")]
 
     def _created(self, record: Mapping[str, Any]) -> list[Change]:
         branches = record.get("branches")
@@ -130,14 +153,29 @@ class NodeBook:
         view.since = _due(record)
         return [_change(record, f"started (attempt {view.attempt})")]
 
+    def _child_asked(self, record: Mapping[str, Any]) -> list[Change]:
+        view = self._view(record["node"])
+        view.since, view.child = record["time"], f"{record['definition']}/{record['id']}"
+        return [_change(record, f"asks for run {view.child}")]
+
+    def _child_found(self, record: Mapping[str, Any]) -> list[Change]:
+        view = self._view(record["node"])
+        view.made = record["created"]
+        said = "started" if view.made else "was there before, and is joined"
+        return [_change(record, f"run {view.child} {said}")]
+
     def _completed(self, record: Mapping[str, Any]) -> list[Change]:
         view = self._ended(record, "completed")
         view.output = record.get("output")
+        if view.child is not None:
+            return [_change(record, f"completed{_waited(view)}")]
         return [_change(record, f"completed (attempt {view.attempt}{_took(view)})")]
 
     def _failed(self, record: Mapping[str, Any]) -> list[Change]:
         view = self._ended(record, "failed")
         why = self._erred(view, record)
+        if view.child is not None:
+            return [_change(record, f"failed{_waited(view)}: {why}")]
         return [_change(record, f"failed (attempt {view.attempt}): {why}")]
 
     def _retried(self, record: Mapping[str, Any]) -> list[Change]:
@@ -157,6 +195,8 @@ class NodeBook:
         view = self._view(record["node"])
         view.status, view.ended = record["status"], record["time"]
         view.output, view.failure = record.get("output"), record.get("failure")
+        if view.status == "canceled" and (said := given_up(view.node, view.failure)):
+            return [_change(record, said)]
         if view.failure is not None:
             return [_change(record, f"{view.status}: {_reason(view.failure)}")]
         got = f"got signal {view.signal}" if view.signal and view.status == "completed" else ""
@@ -176,7 +216,7 @@ class NodeBook:
             view = self._view(node)
             view.status, view.ended = record.get("status", "failed"), record["time"]
             view.failure = record["failure"]
-            text = f"{view.status}: {_reason(view.failure)}"
+            text = given_up(node, view.failure) or f"{view.status}: {_reason(view.failure)}"
             changes.append(Change(record["time"], node, text))
         return changes
 
@@ -210,14 +250,21 @@ class NodeBook:
 
     def _ended(self, record: Mapping[str, Any], status: str) -> NodeView:
         view = self._view(record["node"])
-        view.status, view.ended, view.attempt = status, record["time"], record["attempt"]
+        view.status, view.ended = status, record["time"]
+        view.attempt = 0 if view.child is not None else record["attempt"]
         return view
 
 
 _FOLDS: Final[Mapping[str, Callable[[NodeBook, Mapping[str, Any]], list[Change]]]] = {
     "OpenRun": NodeBook._opened,
+    "BeginRun": NodeBook._begun,
+    "Continued": NodeBook._continued,
+    "RequestStop": NodeBook._stopping,
+    "Patched": NodeBook._patched,
     "CreateTask": NodeBook._created,
     "DispatchTask": NodeBook._dispatched,
+    "StartChild": NodeBook._child_asked,
+    "ChildFound": NodeBook._child_found,
     "CompleteTask": NodeBook._completed,
     "FailTask": NodeBook._failed,
     "RetryTask": NodeBook._retried,

@@ -14,6 +14,7 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
+from perdure.cli.calls import given_up
 from perdure.cli.nodes import OPEN, Change, NodeBook, NodeView
 from perdure.cli.output import COLOURS, clock, shortened, took
 
@@ -104,9 +105,13 @@ def _elapsed(view: NodeView) -> str:
 
 def _remark(view: NodeView) -> str:
     if view.status == "waiting":
-        return view.waits
+        return view.waits.removeprefix("waits ")
+    if view.status == "pending" and view.child is not None:
+        return f"run {view.child}"
     if view.branches is not None:
         return f"chose {', '.join(view.branches) or 'nothing'}"
+    if view.status == "canceled" and (said := given_up(view.node, view.failure)):
+        return said
     if view.failure is not None and view.status != "completed":
         return shortened(str(view.failure["message"]), 60)
     return ""

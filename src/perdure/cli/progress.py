@@ -80,6 +80,7 @@ class Progress:
             view = self.book.nodes.get(node)
             if view is None or view.status != state.status:
                 self.book.nodes[node] = _view(node, state, now)
+        self.book.code = run.begun
         self.book.restarted(now)
         if not woken:  # else it only waited, in nobody's memory
             self._stand(name, now)
@@ -103,9 +104,12 @@ class Progress:
             for v in self.book.having("pending")
         ]
         pending += [view.node for view in self.book.having("waiting")]
+        if not done and not pending:
+            return "begins: nothing was recorded before"
         if not done:
             return f"begins at {', '.join(pending)}: nothing was recorded before"
-        nodes = "1 node is" if len(done) == 1 else f"{len(done)} nodes are"
+        what = "call" if self.book.code else "node"
+        nodes = f"1 {what} is" if len(done) == 1 else f"{len(done)} {what}s are"
         return f"goes on from {', '.join(pending)}: {nodes} recorded, and not done again"
 
     def recorded(self, live: LiveRun, transition: Transition) -> None:

@@ -32,10 +32,10 @@ def publish(file: str, apps: tuple[str, ...], relabel: bool, store: str, as_json
     """
     import asyncio
 
-    from perdure.graph.definition import Graph
+    from perdure.cli.target import document
 
     shared(store)
-    graph = Graph.read(file)
+    graph = document(file)
     found = find_apps(apps)
     steps = load_apps(found) if found else None
     if steps is not None:

@@ -46,11 +46,11 @@ def rehearse(
     no time. What MOCKS expects (route, status, output, …) is compared: exit code 1 with the
     differences. Without expectations 1 means that the run failed, 4 that it would wait for ever.
     """
-    from perdure.graph.definition import Graph
+    from perdure.cli.target import document
     from perdure.testing import coverage
     from perdure.testing import rehearse as play
 
-    graph = Graph.read(file)
+    graph = document(file)
     found = find_apps(apps)
     registry = load_apps(found) if found else None
     if registry is not None:

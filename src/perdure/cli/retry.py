@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from perdure.cli.app import find_apps, load_apps
 from perdure.cli.bulk import Bulk, bulk_options, chosen, many, one
 from perdure.cli.exits import usage
 from perdure.cli.inputs import read_value
@@ -21,6 +23,8 @@ from perdure.cli.output import print_json
 
 if TYPE_CHECKING:
     from perdure.client.run import Run
+    from perdure.flow.registry import Registry
+    from perdure.model.definition import Definition
 
 
 @click.command(short_help="Let an ended run, or many, go on.")
@@ -31,6 +35,8 @@ if TYPE_CHECKING:
               help="Do every node that failed again (the default).")  # fmt: skip
 @click.option("--input", "-i", "input_", metavar="JSON",
               help="Go on with another input: JSON text, @file or - (stdin).")  # fmt: skip
+@click.option("--app", "apps", multiple=True, metavar="APP",
+              help="Where the code of a workflow in Python is.")  # fmt: skip
 @bulk_options
 @store_option
 @json_option
@@ -39,6 +45,7 @@ def retry(
     node: str | None,
     failed: bool,
     input_: str | None,
+    apps: tuple[str, ...],
     bulk: Bulk,
     store: str,
     as_json: bool,
@@ -46,8 +53,9 @@ def retry(
     """Let the ended run WORKFLOW/ID go on. What had completed is kept and not done again.
 
     A worker takes it, `perdure run FILE --id ID` is one. A run that was paused stays so: `perdure
-    unpause` it. With --where all those runs go on; which are meant are failed and canceled ones,
-    unless a status is said.
+    unpause` it. A workflow in Python runs again from what is recorded, so its code has to be here:
+    --app, or [tool.perdure] app in pyproject.toml. With --where all those runs go on;
+    which are meant are failed and canceled ones, unless a status is said.
     """
     if node is not None and failed:
         raise usage("give --from NODE or --failed, not both")
@@ -56,10 +64,11 @@ def retry(
         options["input"] = read_value(input_, "--input")
 
     paused = False
+    code = Code(apps)
 
     async def again(run: Run[Any]) -> None:
         nonlocal paused
-        await run.retry(**options)
+        await code.retry(run, options)
         paused = await _is_paused(run)
 
     if chosen(name, bulk) is None:
@@ -76,6 +85,36 @@ def retry(
     if paused:
         advice = command_of("unpause", str(name), store=store)
         click.echo(f"it was paused, and stays so: nothing starts until you do: {advice}", err=True)
+
+
+class Code:
+    """The code of the apps, imported when a run of a workflow in Python needs it."""
+
+    def __init__(self, apps: Sequence[str]) -> None:
+        self._apps = apps
+        self._known: Registry | None = None
+
+    async def retry(self, run: Run[Any], options: Mapping[str, Any]) -> None:
+        """Retry a run of any kind. Raises Trouble where its code is not here."""
+        client = run._client
+        row = await run._row()
+        stored = await client._store.definition(row.hash)
+        if not stored.source:
+            run = client.get(self._definition(run.workflow), run.id)
+        await run.retry(**options)
+
+    def _definition(self, workflow: str) -> Definition[Any, Any]:
+        found = find_apps(self._apps)
+        if self._known is None:
+            self._known = load_apps(found)
+        definition = self._known.definition(workflow)
+        if definition is None:
+            missing = f", which {', '.join(found)} does not have" if found else ""
+            raise usage(
+                f"{workflow} is a workflow in Python{missing}: say where its code is, with --app "
+                "FILE.py or [tool.perdure] app in pyproject.toml"
+            )
+        return definition
 
 
 async def _is_paused(run: Run[Any]) -> bool:

@@ -1,13 +1,12 @@
-"""`perdure run`: start or join a run of a document, work on it here, and wait for its end."""
+"""`perdure run`: start or join a run, work on it here, and wait for its end."""
 
 from __future__ import annotations
 
 import signal
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from perdure.cli.app import check_steps, find_apps, load_apps
 from perdure.cli.exits import (
     INTERRUPTED,
     RUN_FAILED,
@@ -23,10 +22,11 @@ from perdure.cli.output import failure_json, print_json, run_json
 if TYPE_CHECKING:
     from perdure.cli.nodes import NodeBook
     from perdure.cli.work import Ending, Job
+    from perdure.model.definition import Definition
 
 
 @click.command(short_help="Start or join a run, work on it here, and wait.")
-@click.argument("file", metavar="FILE")
+@click.argument("file", metavar="FILE|APP")
 @click.option("--input", "-i", "input_", metavar="JSON", help="JSON text, @file or - (stdin).")
 @click.option("--id", "run_id", help="The run's id; joins the run if there is one. Default: new.")
 @click.option("--app", "apps", multiple=True, metavar="APP",
@@ -34,8 +34,8 @@ if TYPE_CHECKING:
 @click.option("--timeout", type=DurationType(), help="Wait no longer than this; the run stays.")
 @click.option("--grace", type=DurationType(), default="5s", show_default=True,
               help="How long steps under way may take to end when this stops.")  # fmt: skip
-@click.option("--start-node", metavar="NODE", help="Begin at this node.")
-@click.option("--config", metavar="JSON", help="What templates read as config.")
+@click.option("--start-node", metavar="NODE", help="Of a document: begin at this node.")
+@click.option("--config", metavar="JSON", help="Of a document: what templates read as config.")
 @click.option("--allow-host", "hosts", multiple=True, metavar="HOST",
               help="HTTP nodes may call these hosts only; may be given again.")  # fmt: skip
 @store_option
@@ -55,24 +55,21 @@ def run(
 ) -> None:
     """Run the workflow in FILE: start it or join it, work on it here, and wait.
 
-    Kill it at any moment and give the same command with the same --id again: it goes on after
-    the last step that was recorded. The output is printed as JSON, progress on stderr.
+    FILE is a document (.json, .yaml), or Python code: file.py or a module that holds one
+    workflow, file.py:name or module:attr. Kill it at any moment and give the same command with
+    the same --id again: it goes on after the last step that was recorded. The output is printed
+    as JSON, progress on stderr.
     """
-    from perdure.cli.environment import check_secrets
+    from perdure.cli.target import find_target
     from perdure.cli.work import Job
-    from perdure.client.calls import unfit
-    from perdure.graph.definition import Graph
 
-    graph = Graph.read(file)
-    found = find_apps(apps)
-    steps = load_apps(found)
-    check_steps(graph, steps, found, file)
-    check_secrets(graph, file)
-    if run_id is None and (why := unfit(graph, steps)):
-        raise usage(f"{file}: {why}")  # before an engine opens; one that is there may go on
+    definition, beside = find_target(file, apps)
+    _check(definition, file, start_node, config)
+    if run_id is None:
+        _check_calls(definition, beside, file)  # before an engine opens; one there may go on
     job = Job(
-        graph,
-        list(steps.steps.values()),
+        definition,
+        beside,
         _new_id() if run_id is None else run_id,
         store,
         read_value(input_, "--input"),
@@ -89,6 +86,29 @@ def run(
         job.parting = f"if this process dies, go on with: {command}"
     book, ending = _shown(job)
     leave(_report(job, ending, book, command, as_json))
+
+
+def _check(
+    definition: Definition[Any, Any], file: str, start_node: str | None, config: str | None
+) -> None:
+    """Raise Trouble for what is missing, or does not go with it."""
+    from perdure.cli.environment import check_secrets
+    from perdure.graph.definition import Graph
+
+    if isinstance(definition, Graph):
+        check_secrets(definition, file)
+    elif start_node is not None or config is not None:
+        given = "--config" if start_node is None else "--start-node"
+        raise usage(f"{given} is for documents: {file} is Python, and has its --input")
+
+
+def _check_calls(definition: Definition[Any, Any], beside: list[Any], file: str) -> None:
+    """Raise Trouble where a new run of a document could not call its steps."""
+    from perdure.client.calls import unfit
+    from perdure.flow.registry import Registry
+
+    if why := unfit(definition, Registry.of(beside)):
+        raise usage(f"{file}: {why}")
 
 
 def _new_id() -> str:
@@ -115,19 +135,21 @@ def _shown(job: Job) -> tuple[NodeBook, Ending]:
     from perdure.cli.progress import Progress
     from perdure.cli.screens import screen_for
     from perdure.cli.work import work
+    from perdure.graph.definition import Graph
 
-    name = f"{job.graph.name}/{job.id}"
+    graph = job.definition if isinstance(job.definition, Graph) else None
     book = NodeBook()
     if outlives(job.store):
+        name = f"{job.name}/{job.id}"
         book = NodeBook(lambda signal: command_of("signal", name, signal, store=job.store))
-    with screen_for(book, job.graph) as screen:
-        progress = Progress(job.graph.name, job.id, book, screen)
+    with screen_for(book, graph) as screen:
+        progress = Progress(job.name, job.id, book, screen)
         return book, asyncio.run(work(job, progress))
 
 
 def _report(job: Job, ending: Ending, book: NodeBook, command: str, as_json: bool) -> int:
     """Print the outcome; the exit code."""
-    name = f"{job.graph.name}/{job.id}"
+    name = f"{job.name}/{job.id}"
     if as_json:
         document = {**run_json(ending.info), "output": ending.output}
         if ending.failure is not None:

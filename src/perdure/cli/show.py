@@ -115,6 +115,7 @@ def _node_json(view: NodeView) -> dict[str, Any]:
 
 
 def _print_run(info: RunInfo) -> None:
+    from perdure.cli.calls import stalled
     from perdure.cli.nodes import run_reason
 
     end = info.finished or datetime.now(UTC)
@@ -128,7 +129,7 @@ def _print_run(info: RunInfo) -> None:
     if info.finished is not None:
         lines.append(("ended", f"{moment(info.finished)} (took {length})"))
     if info.stalled is not None:
-        lines.append(("stalled", info.stalled))
+        lines += zip(("stalled", "", "", ""), stalled(info.stalled), strict=False)
     if info.failure is not None:
         failure = info.failure
         why = run_reason(failure.kind, str(failure), failure.details)
@@ -156,12 +157,17 @@ def _took(view: NodeView, info: RunInfo) -> str:
 
 
 def _outcome(view: NodeView) -> str:
+    from perdure.cli.calls import given_up
     from perdure.cli.nodes import reason
 
     if view.status == "waiting":
-        return f"waits {view.waits}"
+        return view.waits
     if view.branches is not None:
         return f"chose {', '.join(view.branches) or 'nothing'}"
+    if view.status == "pending" and view.child is not None:
+        return f"waits for run {view.child}"
+    if view.status == "canceled" and (said := given_up(view.node, view.failure)):
+        return said
     if view.failure is not None and view.status != "completed":
         return shortened(reason(str(view.failure["kind"]), str(view.failure["message"])))
     return shortened(view.output) if view.status == "completed" else ""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -13,14 +12,17 @@ from perdure.cli.options import FileOrWorkflowType, json_option, shared, store_o
 from perdure.cli.output import failure_json, print_json
 
 if TYPE_CHECKING:
+    from perdure.client.client import Client
     from perdure.client.run import Run, RunInfo
-    from perdure.graph.definition import Graph
+    from perdure.model.definition import Definition
 
 
 @click.command(short_help="Start a run without working on it.")
-@click.argument("workflow", metavar="FILE|NAME", type=FileOrWorkflowType())
+@click.argument("workflow", metavar="FILE|APP|NAME", type=FileOrWorkflowType())
 @click.option("--input", "-i", "input_", metavar="JSON", help="JSON text, @file or - (stdin).")
 @click.option("--id", "run_id", help="The run's id; if there is one it is left as it is.")
+@click.option("--app", "apps", multiple=True, metavar="APP",
+              help="Of a NAME: the Python code that has it.")  # fmt: skip
 @click.option("--version", "version", metavar="LABEL|HASH",
               help="Of a NAME: this version, not the current one.")  # fmt: skip
 @click.option("--start-node", metavar="NODE", help="Begin at this node.")
@@ -31,6 +33,7 @@ def start(
     workflow: str,
     input_: str | None,
     run_id: str | None,
+    apps: tuple[str, ...],
     version: str | None,
     start_node: str | None,
     config: str | None,
@@ -39,13 +42,13 @@ def start(
 ) -> None:
     """Start a run of the workflow in FILE, or of a NAME the store knows, without working on it.
 
-    It is durable when this returns. A worker takes it: `perdure worker FILE`, or
-    `perdure run FILE --id ID`.
+    FILE is a document, or Python code: file.py, file.py:name, module:attr. It is durable when
+    this returns. A worker takes it: `perdure worker FILE`, or `perdure run FILE --id ID`.
     """
     import asyncio
 
     shared(store)
-    definition = _definition(workflow)
+    definition = _definition(workflow, apps)
     if version is not None and not isinstance(definition, str):
         raise usage("--version goes with the NAME of a workflow: a FILE is a version itself")
     options = {"id": run_id, "start_node": start_node, "config": read_config(config)}
@@ -63,22 +66,28 @@ def start(
         click.echo("perdure run FILE with this --id works on it", err=True)
 
 
-def _definition(workflow: str) -> Graph | str:
-    from perdure.graph.definition import Graph
+def _definition(workflow: str, apps: tuple[str, ...]) -> Definition[Any, Any] | str:
+    from perdure.cli.app import find_apps
+    from perdure.cli.target import document, find_named, find_target, is_code, is_document
     from perdure.model.errors import InvalidName
     from perdure.model.names import check_name
 
-    if not Path(workflow).exists():
-        try:
-            return check_name(workflow)
-        except InvalidName:
-            pass  # then it was meant as a file: that error is the useful one
-    return Graph.read(workflow)
+    if is_document(workflow):
+        return document(workflow)
+    if is_code(workflow):
+        return find_target(workflow, apps).definition
+    named = find_named(workflow, find_apps(apps))
+    if named is not None:
+        return named.definition
+    try:
+        return check_name(workflow)
+    except InvalidName:
+        return document(workflow)  # then it was meant as a file: that error is the useful one
 
 
 async def _start(
     store: str,
-    definition: Graph | str,
+    definition: Definition[Any, Any] | str,
     version: str | None,
     input: Any,
     options: dict[str, Any],
@@ -98,6 +107,11 @@ async def _start(
         except AlreadyStarted as error:
             run, created = error.run, False
         except NotFound as error:
+            if await _is_code(client, str(definition)):
+                raise usage(
+                    f"{definition} is a workflow in Python: say where its code is, with --app "
+                    "FILE.py or [tool.perdure] app in pyproject.toml, or give FILE.py"
+                ) from None
             if version is not None:
                 hint = "perdure definitions shows what is there"
                 raise Trouble(f"{error}; {hint}", NOT_FOUND, "not-found") from None
@@ -117,6 +131,15 @@ async def _start(
             "failure": None if info.failure is None else failure_json(info.failure),
         }
         return told, await _why(run, info)
+
+
+async def _is_code(client: Client, name: str) -> bool:
+    from perdure.model.errors import NotFound
+
+    try:
+        return not (await client._store.latest_definition(name)).source
+    except NotFound:
+        return False
 
 
 async def _why(run: Run[Any], info: RunInfo) -> str:

@@ -11,13 +11,16 @@ from typing import Final, Literal
 
 import msgspec
 
+from perdure.cli.calls import GRACE, stalled, value_of
 from perdure.cli.holding import due_since, untaken
 from perdure.cli.nodes import NodeBook, NodeView, reason
 from perdure.cli.output import moment_near, took
 from perdure.client.run import time_of
 from perdure.stores.port import NEVER, Mail, RunRow
 
-Kind = Literal["stalled", "paused", "start", "signal", "time", "attempt", "retry", "worker", "mail"]
+Kind = Literal[
+    "stalled", "paused", "start", "signal", "time", "attempt", "retry", "worker", "mail", "child"
+]
 Tell = Callable[..., str]
 
 #: Messages that are named; of more it is only said how many there are.
@@ -55,7 +58,7 @@ def causes(standing: Standing, now: datetime, tell: Tell) -> list[Cause]:
     name = f"{row.definition}/{row.id}"
     found: list[Cause] = []
     if row.stalled is not None:
-        text = f"it cannot go on: {row.stalled}"
+        text = "it cannot go on: " + "\n".join(stalled(row.stalled))
         found.append(Cause("stalled", text, advice=f"mend that, then: {tell('unpause', name)}"))
     found += _pauses(standing, now, tell("unpause", name))
     if row.not_before and time_of(row.not_before) > now and not _begun(book):
@@ -103,6 +106,10 @@ def _node(standing: Standing, view: NodeView, now: datetime, tell: Tell) -> Caus
     if view.status == "waiting":
         return _wait(standing.row, view, now, tell)
     since, row = view.since, standing.row
+    if view.child is not None:
+        length = "" if since is None else f", for {_for(since, now)}"
+        what = f"waits for run {view.child}{length}"
+        return Cause("child", what, view.node, since, advice=tell("why", view.child))
     most = standing.attempts.get(view.node)
     attempt = f"attempt {max(view.attempt, 1)}{f' of {most}' if most else ''}"
     if since is not None and since > now:
@@ -121,10 +128,11 @@ def _node(standing: Standing, view: NodeView, now: datetime, tell: Tell) -> Caus
 def _wait(row: RunRow, view: NodeView, now: datetime, tell: Tell) -> Cause:
     since, end = view.since, "" if view.wake_at is None else _at(view.wake_at, now)
     if not view.signal:
-        return Cause("time", f"waits until {end}", view.node, since, view.wake_at)
+        text = f"{'may clean up' if view.node == GRACE else 'waits'} until {end}"
+        return Cause("time", text, view.node, since, view.wake_at)
     length = "" if since is None else f", for {_for(since, now)}"
     text = f"waits for signal {view.signal}{length}{end and f'; gives up at {end}'}"
-    advice = tell("signal", f"{row.definition}/{row.id}", view.signal)
+    advice = tell("signal", f"{row.definition}/{row.id}", view.signal) + value_of(view.node)
     return Cause("signal", text, view.node, since, view.wake_at, advice)
 
 

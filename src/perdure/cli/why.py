@@ -106,7 +106,8 @@ def _print_ended(standing: Standing, info: RunInfo, store: str) -> None:
         return
     said = failed_run(name, info.status, info.failure, standing.book, before=True)
     click.echo(said.removeprefix("perdure: "))
-    if given_up := [view.node for view in standing.book.having("canceled")]:
+    given_up = [view.node for view in standing.book.having("canceled")]
+    if given_up and not standing.book.code:
         click.echo(f"  given up with it: {', '.join(given_up)}")
     again = command_of("retry", name, store=store)
     click.echo(f"It ended{ended}, version {info.version}. What failed is done again by: {again}")

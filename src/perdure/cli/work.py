@@ -23,12 +23,11 @@ from perdure.client.run import Run, RunInfo, info_of
 from perdure.client.urls import sqlite_file, store_of
 from perdure.engine.handlers.http_options import HttpOptions
 from perdure.engine.secrets import Secrets
-from perdure.graph.definition import Graph
+from perdure.model.definition import Definition
 from perdure.model.errors import AlreadyStarted, Failure, NotFound, StoreError
 from perdure.model.status import TERMINAL
 
 if TYPE_CHECKING:
-    from perdure.flow.step import Step
     from perdure.stores.port import RunRow
 
 #: Seconds between looks at a run that another process works on.
@@ -36,12 +35,12 @@ LOOK: Final = 0.5
 
 
 class Job(msgspec.Struct):
-    """What to run, and how. `seconds`: how long to wait, None = until the end. `grace`: how
-    many seconds attempts under way get to end when this process stops. `document`: the
-    name of its file."""
+    """What to run, and how. `beside`: the steps and definitions that are served with it.
+    `seconds`: how long to wait, None = until the end. `grace`: how many seconds attempts under
+    way get to end when this process stops. `document`: the name of its file."""
 
-    graph: Graph
-    steps: list[Step[..., Any]]
+    definition: Definition[Any, Any]
+    beside: list[Any]
     id: str
     store: str
     input: Any = None
@@ -54,6 +53,11 @@ class Job(msgspec.Struct):
     document: str = ""
     #: What to say once the run has started.
     parting: str = ""
+
+    @property
+    def name(self) -> str:
+        """The workflow's name."""
+        return self.definition.name
 
 
 class Ending(msgspec.Struct):
@@ -108,9 +112,8 @@ async def work(job: Job, progress: Progress) -> Ending:
         return ended
     secrets = Secrets.from_environment()
     http = HttpOptions(allow_hosts=job.hosts or None)
-    engine = Engine(
-        job.store, [job.graph, *job.steps], secrets=secrets, http=http, grace=job.grace, name="cli"
-    )
+    served = [job.definition, *job.beside]
+    engine = Engine(job.store, served, secrets=secrets, http=http, grace=job.grace, name="cli")
     engine.observe(progress)
     stop = Stop(screen, job.grace)
     with stop as stopped, log_to(screen, secrets.redact, progress.raised):
@@ -128,7 +131,7 @@ async def _ended_before(job: Job, progress: Progress) -> Ending | None:
         return None
     try:
         async with Client(store_of(job.store, read_only=True)) as client:
-            run = client.get(job.graph.name, job.id)
+            run = client.get(job.name, job.id)
             row = await run._row()
             if row.status not in TERMINAL:
                 return None
@@ -154,24 +157,34 @@ def _part(engine: Engine, job: Job, progress: Progress, why: str) -> None:
 
 
 async def _start(engine: Engine, job: Job, progress: Progress) -> Run[Any]:
-    run: Run[Any]
-    try:
-        run = await engine.start(
-            job.graph, job.input, id=job.id, config=job.config, start_node=job.start_node
-        )
-    except AlreadyStarted as error:
-        run = error.run
-    else:
-        if job.parting:
-            progress.screen.note(job.parting)
-        return run
-    row = await run._row()
+    # By its name: what it gives is shown as it was recorded.
+    run: Run[Any] = engine.get(job.name, job.id)
+    row = await _row_of(run)
+    if row is None:
+        try:
+            await engine.start(
+                job.definition, job.input, id=job.id, config=job.config, start_node=job.start_node
+            )
+        except AlreadyStarted:
+            row = await run._row()
+        else:
+            if job.parting:
+                progress.screen.note(job.parting)
+            return run
     # Read before anything is said of it: what is recorded from then on is told.
     history = [record async for record in run.history()]
     await _joined(run, row, job, progress)
     if _is_others(engine, row):
         progress.joined(history)
     return run
+
+
+async def _row_of(run: Run[Any]) -> RunRow | None:
+    """The run's row, if it is there: then it is joined, also without an input."""
+    try:
+        return await run._row()
+    except NotFound:
+        return None
 
 
 def _is_others(engine: Engine, row: RunRow) -> bool:
@@ -188,10 +201,11 @@ async def _joined(run: Run[Any], row: RunRow, job: Job, progress: Progress) -> N
         progress.screen.note(f"{run} has already {_PAST[row.status]}: this is its recorded outcome")
     elif not progress.here:
         progress.screen.note(f"{run} is there already; waiting for whoever works on it")
-    if row.hash != job.graph.hash:
+    if row.hash != job.definition.hash:
+        what = "of the document and keeps it" if job.definition.source else "of the code"
         progress.screen.note(
-            f"{run} was started with version {row.version} of the document and keeps it; "
-            f"{job.document} is version {job.graph.version} now"
+            f"{run} was started with version {row.version} {what}; "
+            f"{job.document} is version {job.definition.version} now"
         )
     if job.input_given and await _first_input(run) != job.input:
         progress.screen.note(f"{run} was started with another input and keeps that one")

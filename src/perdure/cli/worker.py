@@ -34,11 +34,12 @@ def worker(
     store: str,
     as_json: bool,
 ) -> None:
-    """Work on the runs of documents (FILE.json) with the steps of APPs, until SIGTERM or Ctrl-C.
+    """Work on the runs of documents (FILE.json) and of the workflows that APPs hold, with the steps
+    of APPs, until SIGTERM or Ctrl-C.
 
-    APP is file.py, module or module:attr. It takes every run that is due, waits for the others,
-    and takes over from workers that die. With --json a line on stdout for each thing that
-    happens.
+    APP is file.py, file.py:name, module or module:attr. It takes every run that is due, waits
+    for the others, and takes over from workers that die. With --json a line on stdout for each
+    thing that happens.
     """
     import asyncio
 
@@ -55,9 +56,10 @@ def worker(
 
 
 def _served(things: Sequence[str]) -> tuple[list[Any], list[str]]:
+    from perdure.cli.target import DOCUMENTS
     from perdure.graph.definition import Graph
 
-    files = [thing for thing in things if thing.endswith((".json", ".yaml", ".yml"))]
+    files = [thing for thing in things if thing.endswith(DOCUMENTS)]
     apps = find_apps([thing for thing in things if thing not in files])
     graphs = {file: Graph.read(file) for file in files}
     found = load_apps(apps)
@@ -65,5 +67,8 @@ def _served(things: Sequence[str]) -> tuple[list[Any], list[str]]:
         check_steps(graph, found, apps, file, how=f"perdure worker {' '.join(things)} ")
     served = [*graphs.values(), *found.definitions.values()]
     if not served:
-        raise usage("there is nothing to serve: name documents, such as perdure worker order.json")
+        raise usage(
+            "there is nothing to serve: name documents, or apps that hold workflows, such as "
+            "perdure worker order.json app.py"
+        )
     return [*served, *found.steps.values()], [definition.name for definition in served]

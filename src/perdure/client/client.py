@@ -2,86 +2,107 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
-from collections.abc import AsyncIterator, Awaitable, Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from datetime import datetime
-from typing import Any, Final, Self, TypeVar, Unpack, cast, overload
+from typing import Any, Self, TypeVar, Unpack, cast, overload
 
 from msgspec import Raw
 
 from perdure.client.definitions import DefinitionInfo, check_label, infos
 from perdure.client.options import RunOptions, StartOptions
 from perdure.client.run import KEEP, Run, RunInfo, info_of
-from perdure.client.unowned import start_unowned
 from perdure.client.urls import store_of
 from perdure.codec.values import JsonCodec
+from perdure.drivers.native import NativeDriver, rebuild
 from perdure.engine.clock import SystemClock
 from perdure.engine.ids import Ids
-from perdure.engine.retrying import RetryRequest, Writer, retry
-from perdure.engine.starting import StartRequest, begin, to_publish
-from perdure.engine.waiters import Outcome, Waiters
-from perdure.graph.definition import Graph
-from perdure.kernel.protocol import Deps
+from perdure.engine.retrying import RetryRequest
+from perdure.engine.starting import to_publish
+from perdure.engine.waiters import Waiters
+from perdure.flow.driver import Driver, driver_as
+from perdure.flow.step import Step
 from perdure.model.definition import Definition
+from perdure.model.driving import StartRequest
 from perdure.model.durations import microseconds
 from perdure.model.errors import (
     AlreadyStarted,
+    DefinitionError,
     InvalidRequest,
-    NotFound,
-    PerdureError,
-    StoreError,
     Unsupported,
 )
 from perdure.model.names import check_run_id
 from perdure.model.status import RunStatus
-from perdure.stores.port import Message, Posted, RunQuery, Started, Store, StoredDefinition
+from perdure.stores.port import RunQuery, Store
 
 I = TypeVar("I")  # noqa: E741
 O = TypeVar("O")  # noqa: E741
+D = TypeVar("D")
 
 
 _log = logging.getLogger("perdure.client")
 
-#: Tries at telling a run something, and seconds before the second one; doubled each time.
-POST_TRIES: Final = 4
-POST_DELAY: Final = 0.05
+#: `rebuild`: from here for whoever has a client.
+__all__ = ["Client", "rebuild"]
 
 
 class Client:
     """`Client("sqlite:///orders.db")`, used as an async context manager. Safe to use from many
     tasks of one event loop; making one does no I/O."""
 
-    def __init__(self, store: str | Store, /) -> None:
-        self._store: Store = store_of(store) if isinstance(store, str) else store
+    def __init__(self, store: str | Store | Driver, /) -> None:
         self._codec = JsonCodec()
         self._clock = SystemClock()
-        self._ids = Ids(self._clock.now)
-        self._waiters = Waiters(self._store)
-        self._open = False
-        self._closed = False
-        self._opening = asyncio.Lock()
+        self._new_id = Ids(self._clock.now).text
+        self._driver = self._driver_of(store)
+
+    def _driver_of(self, store: str | Store | Driver) -> Driver:
+        """The driver of what was given: a URL, a store, or a driver."""
+        if isinstance(store, str):
+            store = store_of(store)
+        if isinstance(store, Driver):
+            return store
+        return NativeDriver(store, self._clock, self._codec)
 
     async def __aenter__(self) -> Self:
         await self._opened()
         return self
 
     async def __aexit__(self, *exc: object) -> None:
-        self._closed = True
-        self._waiters.close()
-        if self._open:
-            self._open = False
-            await self._store.close()
+        await self._driver.close()
 
     async def _opened(self) -> None:
-        if self._open:
-            return
-        if self._closed:
-            raise PerdureError(f"this {type(self).__name__.lower()} is closed: make a new one")
-        async with self._opening:
-            if not self._open:
-                await self._store.open()
-                self._open = True
+        await self._driver.open()
+
+    @property
+    def driver(self) -> Driver:
+        """What reaches the runs; it lives as long as the client. No I/O."""
+        return self._driver
+
+    def driver_as(self, kind: type[D], /) -> D | None:
+        """The driver, or the one inside it (and so on), of this type; None if there is none."""
+        return driver_as(self._driver, kind)
+
+    @property
+    def _native(self) -> NativeDriver:
+        """perdure's own driver, for what other engines cannot be asked."""
+        found = driver_as(self._driver, NativeDriver)
+        if found is None:
+            name = type(self._driver).__name__
+            raise Unsupported(f"{name} cannot do that: it needs a store of perdure's own")
+        return found
+
+    @property
+    def _store(self) -> Store:
+        return self._native.store
+
+    @property
+    def _ids(self) -> Ids:
+        return self._native.ids
+
+    @property
+    def _waiters(self) -> Waiters:
+        return self._native.waiters
 
     # ------------------------------------------------------------------ starting
 
@@ -115,28 +136,28 @@ class Client:
         if options.get("using") is not None:
             message = "starting in the caller's transaction is not there yet: leave out using="
             raise Unsupported(message)
-        if not self._open:
-            await self._opened()
-        resolved = definition
+        resolved = _declared(definition)
         if not isinstance(resolved, Definition):
-            resolved = await self._resolve(resolved)
+            resolved = await self._driver.definition(resolved)
         config, id = options.get("config"), options.get("id")
         request = StartRequest(
             resolved,
-            self._ids.text() if id is None else check_run_id(id),
+            self._new_id() if id is None else check_run_id(id),
             None if input is None else Raw(self._codec.encode(input)),
             None if config is None else Raw(self._codec.encode(config)),
             options.get("metadata") or {},
             options.get("start_node"),
             microseconds(options["delay"], "delay") if "delay" in options else 0,
         )
-        started = await self._begin(request)
-        run: Run[Any] = Run(self, resolved.name, request.id)
-        if started.outcome == "exists":
+        if not isinstance(self._driver, NativeDriver):  # that one asks as it decides
+            resolved.check_input(request.input)
+        created = await self._driver.start(request)
+        run: Run[Any] = Run(self, resolved, request.id)
+        if not created:
             if options.get("if_exists", "raise") == "raise":
                 message = f"{run} is there already: use if_exists='join' to join it"
                 raise AlreadyStarted(message, run)
-            if request.input is not None:
+            if request.input is not None and driver_as(self._driver, NativeDriver) is not None:
                 await self._compare(run, self._codec.decode(bytes(request.input)))
         return run
 
@@ -183,7 +204,7 @@ class Client:
     def get(self, definition: str, id: str, /) -> Run[Any]: ...
     def get(self, definition: Definition[Any, Any] | str, id: str, /) -> Run[Any]:
         """A handle, without asking the store."""
-        return Run(self, definition if isinstance(definition, str) else definition.name, id)
+        return Run(self, _declared(definition), id)
 
     async def runs(
         self,
@@ -237,69 +258,37 @@ class Client:
         await self._opened()
         return infos(await self._store.definitions(name))
 
-    # ------------------------------------------------------------------ for subclasses
-
-    async def _begin(self, request: StartRequest) -> Started:
-        """Write the start; whoever claims the run goes on with it."""
-        await self._store.define(to_publish(request.definition, self._clock.now()))
-        deps = Deps(self._clock.now, self._ids.text, _no_chance, self._codec)
-        writer = self._ids.text()
-        beginning = begin(request, deps, key=self._ids.key(), worker=writer, owned=False, commit=1)
-        return await start_unowned(self._store, beginning.row)
-
-    async def _post(self, message: Message) -> Posted:
-        """Put a message into its run's mailbox. Tried again after a StoreError: it has an id, and
-        counts once."""
-        await self._opened()
-        delay = POST_DELAY
-        for _ in range(POST_TRIES - 1):
-            try:
-                return await self._post_once(message)
-            except StoreError:
-                await asyncio.sleep(delay)
-                delay *= 2
-        return await self._post_once(message)
-
-    async def _post_once(self, message: Message) -> Posted:
-        return (await self._store.post([message]))[0]
+    # ------------------------------------------------------------------ for handles
 
     async def _retry(
-        self, workflow: str, id: str, node: str | None, input: Any, config: Any
+        self,
+        workflow: Definition[Any, Any] | str,
+        id: str,
+        node: str | None,
+        input: Any,
+        config: Any,
     ) -> None:
-        """Let an ended run go on, as its short owner."""
-        await self._opened()
-        definition = await self._resolve(workflow)
-        request = RetryRequest(definition, id, node, self._kept(input), self._kept(config))
-        await self._retry_as(request)
-
-    async def _retry_as(self, request: RetryRequest) -> None:
-        deps = Deps(self._clock.now, self._ids.text, _no_chance, self._codec)
-        writer = Writer(self._ids.text(), lambda: 1, set())
-        await retry(self._store, deps, request, writer)
+        """Let an ended run go on."""
+        native = self._native
+        await native.open()
+        definition = await native.definition(workflow) if isinstance(workflow, str) else workflow
+        given = (self._kept(input), self._kept(config))
+        await native.retry(RetryRequest(definition, id, node, *given))
 
     def _kept(self, value: Any) -> Raw | None:
         return None if value is KEEP else Raw(self._codec.encode(value))
 
-    async def _resolve(self, definition: Definition[Any, Any] | str) -> Definition[Any, Any]:
-        if isinstance(definition, Definition):
-            return definition
-        stored = await self._store.latest_definition(definition)
-        return rebuild(stored)
 
-    def _ending_here(self, workflow: str, id: str) -> Awaitable[Outcome | None] | None:
-        """How a run ends that is in this process's memory; None for any other."""
-        return None
-
-
-def rebuild(stored: StoredDefinition) -> Definition[Any, Any]:
-    """A definition from what the store keeps of it. Raises NotFound where only code makes it."""
-    if stored.kind == Graph.kind:
-        return Graph.load(stored.source)
-    raise NotFound(f"{stored.kind} {stored.name} is made by code that this process does not have")
-
-
-def _no_chance() -> float:
-    return 0.5  # neither a start nor a retry rolls
+def _declared(thing: Any) -> Definition[Any, Any] | str:
+    """What can be started. Raises DefinitionError for anything else (W-15)."""
+    if isinstance(thing, (Definition, str)):
+        return thing
+    name = getattr(thing, "__qualname__", None) or repr(thing)
+    what = "a step" if isinstance(thing, Step) else "not declared"
+    raise DefinitionError(
+        f"{name} is {what}, and no run can be made of it: give a workflow (an `async def` under "
+        "@workflow(max_duration=...)), a graph, or the name of one"
+    )
 
 
 def _statuses(status: RunStatus | Sequence[RunStatus] | None) -> tuple[RunStatus, ...]:

@@ -8,26 +8,26 @@ import os
 import signal
 import socket
 from collections.abc import Awaitable, Callable, Iterable, Mapping
-from typing import Any, Self, TypeAlias, TypeVar
+from typing import Self, TypeAlias, TypeVar
 
-from perdure.client.calls import unfit
-from perdure.client.client import Client, rebuild
+from perdure.client.client import Client
+from perdure.client.working import WorkingDriver
+from perdure.drivers.native import NativeDriver, rebuild
 from perdure.engine.handlers.http import HttpHandler, HttpOptions
 from perdure.engine.handlers.port import Handler
+from perdure.engine.handlers.step import StepHandler
 from perdure.engine.handlers.task import TaskHandler
 from perdure.engine.observing import Observer
 from perdure.engine.resources import Resources
-from perdure.engine.retrying import RetryRequest
 from perdure.engine.secrets import Secrets
 from perdure.engine.shell import PARK_AFTER, POLL, Shell
-from perdure.engine.starting import StartRequest
-from perdure.engine.waiters import Outcome
 from perdure.expr import reveal
+from perdure.flow.calling import STEP_TYPE
+from perdure.flow.driver import Driver
 from perdure.flow.registry import Listed, Registry
-from perdure.model.definition import Definition
 from perdure.model.durations import SECOND, Duration, microseconds
-from perdure.model.errors import DefinitionError, NotFound
-from perdure.stores.port import Message, Posted, Started, Store, WorkerInfo
+from perdure.model.errors import Unsupported
+from perdure.stores.port import Store, WorkerInfo
 
 _log = logging.getLogger("perdure.engine")
 
@@ -52,7 +52,7 @@ class Engine(Client):
 
     def __init__(
         self,
-        store: str | Store,
+        store: str | Store | Driver,
         definitions: Iterable[Listed] = (),
         /,
         *,
@@ -68,43 +68,47 @@ class Engine(Client):
         super().__init__(store)
         registry = Registry.of(definitions)
         secret = secrets if isinstance(secrets, Secrets) else Secrets(secrets)
+        tasks = TaskHandler(registry.steps, threads)
         handlers: dict[str, Handler] = {
-            "TASK": TaskHandler(registry.steps, threads),
+            "TASK": tasks,
+            STEP_TYPE: StepHandler(tasks),
             "HTTP": HttpHandler(http or HttpOptions(), secret.redact),
         }
-        _check_steps(registry)
         self._registry = registry
-        #: By hash, why no new run of a graph is started here.
-        self._unfit = {
-            d.hash: why for d in registry.definitions.values() if (why := unfit(d, registry))
-        }
         self._grace = microseconds(grace, "grace") / SECOND
         self._name = name
-        self._shell = Shell(
-            self._store,
-            self._clock,
-            self._codec,
-            handlers,
-            list(registry.definitions.values()),
-            rebuild,
-            self._info,
-            resources=Resources(resources),
-            reveal=lambda value, at: reveal(value, at, secret),
-            redact=secret.redact,
-            poll=microseconds(poll, "poll") / SECOND,
-            park_after=microseconds(park_after, "park_after") / SECOND,
-        )
-        self._waiters = self._shell.waiters
+
+        def shell(driver: NativeDriver) -> Shell:
+            return Shell(
+                driver.store,
+                driver.clock,
+                driver.codec,
+                handlers,
+                list(registry.definitions.values()),
+                rebuild,
+                self._info,
+                resources=Resources(resources),
+                reveal=lambda value, at: reveal(value, at, secret),
+                redact=secret.redact,
+                poll=microseconds(poll, "poll") / SECOND,
+                park_after=microseconds(park_after, "park_after") / SECOND,
+            )
+
+        if not isinstance(self._driver, NativeDriver):
+            name = type(self._driver).__name__
+            raise Unsupported(f"{name} brings its own workers: an Engine works on a store, by URL")
+        self._working = WorkingDriver(self._driver, registry, shell)
+        self._driver = self._working
+        self._shell = self._working.shell
 
     async def __aenter__(self) -> Self:
         await super().__aenter__()
-        for why in self._unfit.values():
+        for why in self._working.unfit.values():
             _log.warning("%s\nNo new run of it is started here; runs that are there go on", why)
         try:
             await self._shell.open()
         except BaseException:
-            await self._store.close()
-            self._open = False
+            await self._working.abandon()
             raise
         return self
 
@@ -153,74 +157,6 @@ class Engine(Client):
         """See runs and what they record as it becomes durable (provisional)."""
         self._shell.observers.append(observer)
 
-    async def _begin(self, request: StartRequest) -> Started:
-        definition = request.definition
-        served = self._shell.claims.serves(definition)
-        why = self._unfit.get(definition.hash) if served else unfit(definition, self._registry)
-        # A run that is there already is joined all the same: it keeps what it has.
-        if why and not await self._is_there(definition.name, request.id):
-            raise DefinitionError(why)
-        if not served:
-            _check_graph_steps(definition, self._registry)
-            # Served only once the store has it: what is served is not published again.
-            await self._shell.publish(definition)
-            self._shell.claims.add(definition)
-        return await self._shell.start(request)
-
-    async def _is_there(self, workflow: str, id: str) -> bool:
-        try:
-            await self._store.describe(workflow, id)
-        except NotFound:
-            return False
-        return True
-
-    async def _post_once(self, message: Message) -> Posted:
-        return (await self._shell.post([message]))[0]
-
-    async def _retry_as(self, request: RetryRequest) -> None:
-        _check_graph_steps(request.definition, self._registry)
-        await self._shell.retry(request)
-
-    def _ending_here(self, workflow: str, id: str) -> Awaitable[Outcome | None] | None:
-        key = self._shell.key_of(workflow, id)
-        return None if key is None else self._waiters.told(key)
-
-    async def _resolve(self, definition: Definition[Any, Any] | str) -> Definition[Any, Any]:
-        if isinstance(definition, str):
-            found = self._registry.definition(definition)
-            if found is not None:
-                return found
-        return await super()._resolve(definition)
-
     def _info(self, worker: str) -> WorkerInfo:
         host = socket.gethostname()
         return WorkerInfo(worker, self._name or f"{host}:{os.getpid()}", host, os.getpid())
-
-
-def _check_steps(registry: Registry) -> None:
-    problems = [
-        problem
-        for definition in registry.definitions.values()
-        for problem in _missing_steps(definition, registry)
-    ]
-    if problems:
-        raise DefinitionError("; ".join(problems), problems)
-
-
-def _check_graph_steps(definition: Definition[Any, Any], registry: Registry) -> None:
-    problems = _missing_steps(definition, registry)
-    if problems:
-        raise DefinitionError("; ".join(problems), problems)
-
-
-def _missing_steps(definition: Definition[Any, Any], registry: Registry) -> list[str]:
-    plan = getattr(definition, "plan", None)
-    if plan is None:
-        return []
-    known = ", ".join(registry.steps) or "none"
-    return [
-        f"graph {definition.name}: node {node.id} calls step {node.step}, which this engine was "
-        f"not given (it has: {known}); list the step beside the graph"
-        for node in plan.nodes.values()
-        if node.type == "TASK" and node.step is not None and node.step not in registry.steps
-    ]

@@ -8,7 +8,10 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from msgspec import Raw
+
 from perdure.codec.values import JsonCodec
+from perdure.flow.signal import Mailbox
 from perdure.model.errors import InvalidRequest
 from perdure.stores.port import Message
 
@@ -16,22 +19,30 @@ from perdure.stores.port import Message
 LONGEST_NAME: Final = 256
 
 
-def signal_message(
-    codec: JsonCodec, workflow: str, id: str, to: Any, value: Any, message_id: str
-) -> Message:
-    """A signal, to a name or to an object that has one. Raises InvalidRequest for a name or a
-    value that cannot be sent."""
+def addressed(codec: JsonCodec, to: Any, value: Any) -> tuple[str, bytes]:
+    """A signal's name and value as they are sent, of a name or an object that has one. Raises
+    InvalidRequest for a name or a value that cannot be sent, also for one that whoever waits
+    could not read as its type."""
     name = to if isinstance(to, str) else getattr(to, "name", None)
     if not isinstance(name, str):
         raise InvalidRequest(f"signal to {to!r}: give its name, or an object that has a name")
     _check("the signal's name", name)
-    return Message(workflow, id, message_id, "signal", name, codec.encode(value))
+    body = codec.encode(value)
+    if isinstance(to, Mailbox):
+        to.read(Raw(body))
+    return name, body
 
 
-def key_of(dedupe_key: str | None, otherwise: str) -> str:
-    """The id of a message: the sender's key, or one made for it. Raises InvalidRequest."""
-    if dedupe_key is None:
-        return otherwise
+def signal_message(
+    codec: JsonCodec, workflow: str, id: str, to: Any, value: Any, message_id: str
+) -> Message:
+    """A signal as a message of its own. Raises InvalidRequest."""
+    name, body = addressed(codec, to, value)
+    return Message(workflow, id, message_id, "signal", name, body)
+
+
+def key_of(dedupe_key: str) -> str:
+    """The id of a message: the sender's key. Raises InvalidRequest."""
     _check("dedupe_key", dedupe_key)
     return dedupe_key
 

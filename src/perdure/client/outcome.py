@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
+from msgspec import Raw
+
 from perdure.codec.failures import failure_from
-from perdure.codec.values import JsonCodec
-from perdure.engine.waiters import Outcome
+from perdure.model.driving import Outcome
 from perdure.model.errors import Canceled, Failure, RunFailed
 from perdure.model.failure import FailureRecord
 
 _UNKNOWN = FailureRecord("unknown", "the run failed without a recorded reason")
 
 
-def value_of(outcome: Outcome, codec: JsonCodec, run: Any) -> Any:
-    """The run's output; raises the run's failure: its own class where one has the recorded kind,
-    TimedOut, Canceled, else RunFailed."""
+def value_of(outcome: Outcome, read: Callable[[Raw], Any], run: Any) -> Any:
+    """The run's output, as `read` makes it of JSON; raises the run's failure: its own class where
+    one has the recorded kind, TimedOut, Canceled, else RunFailed."""
     if outcome.status == "completed":
-        return None if outcome.output is None else codec.decode(outcome.output)
+        return None if outcome.output is None else read(Raw(outcome.output))
     raise failure_of(outcome, run)
 
 

@@ -5,24 +5,28 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Mapping
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar, overload
 
 import msgspec
 
 from perdure.client.history import APART, told
-from perdure.client.messages import key_of, signal_message
+from perdure.client.messages import addressed, key_of
 from perdure.client.outcome import value_of
 from perdure.codec.failures import failure_from
+from perdure.flow.workflow import Workflow
 from perdure.model.durations import SECOND, Duration, microseconds
-from perdure.model.errors import Failure, InvalidRequest, NotFound, RunFailed, RunFinished, TimedOut
+from perdure.model.errors import Failure, InvalidRequest, RunFailed, RunFinished, TimedOut
 from perdure.model.failure import FailureRecord
 from perdure.model.names import check_run_id
 from perdure.model.status import RunStatus
-from perdure.stores.port import Message, Posted, RunRow
+from perdure.stores.port import RunRow
 
 if TYPE_CHECKING:
     from perdure.client.client import Client
+    from perdure.flow.signal import Channel, Signal
+    from perdure.model.definition import Definition
 
+T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -48,11 +52,12 @@ class Run(Generic[T_co]):
     """One run of a definition, known by workflow name and id. Methods on a bad id raise
     InvalidId; on a run that is not there NotFound."""
 
-    __slots__ = ("_client", "_id", "_workflow")
+    __slots__ = ("_client", "_definition", "_id", "_workflow")
 
-    def __init__(self, client: Client, workflow: str, id: str) -> None:
+    def __init__(self, client: Client, of: Definition[Any, T_co] | str, id: str) -> None:
         self._client = client
-        self._workflow = workflow
+        self._definition = None if isinstance(of, str) else of
+        self._workflow = of if isinstance(of, str) else of.name
         self._id = id
 
     @property
@@ -68,12 +73,15 @@ class Run(Generic[T_co]):
     async def result(  # the caller's own bound, in perdure's durations
         self,
         *,
-        timeout: Duration | None = None,  # noqa: ASYNC109
+        timeout: Duration | None = None,
     ) -> T_co:
         """Wait for the end. The output, or raises RunFailed (or the failure's own class),
-        Canceled, TimedOut. `timeout` bounds this wait only, never the run: when it is over,
-        TimedOut is raised with kind "workflow.timeout" and the run goes on. A run that is
-        stalled may go on, and is waited for; why it is stalled is logged once."""
+        Canceled, TimedOut. The output of a workflow is of the type that its function returns;
+        by name, and of a graph, it is what JSON makes it.
+
+        `timeout` bounds this wait only, never the run: when it is over, TimedOut is raised with
+        kind "workflow.timeout" and the run goes on. A run that is stalled may go on, and is
+        waited for; why it is stalled is logged once."""
         if timeout is None:
             return await self._result()
         seconds = microseconds(timeout, "timeout") / SECOND
@@ -88,16 +96,16 @@ class Run(Generic[T_co]):
     async def _result(self) -> T_co:
         client = self._client
         check_run_id(self._id)
-        ending = client._ending_here(self._workflow, self._id)
-        outcome = None if ending is None else await ending
-        if outcome is None:
-            outcome = await client._waiters.wait(await self._row())
-        result: T_co = value_of(outcome, client._codec, self)
+        outcome = await client._driver.result(self._workflow, self._id)
+        definition = self._definition
+        read = definition.read_output if isinstance(definition, Workflow) else client._codec.decode
+        result: T_co = value_of(outcome, read, self)
         return result
 
     async def status(self) -> RunStatus:
         """`running`, `completed`, `failed` or `canceled`."""
-        return (await self._row()).status
+        check_run_id(self._id)
+        return await self._client._driver.status(self._workflow, self._id)
 
     async def describe(self) -> RunInfo:
         """What the store says of the run."""
@@ -107,7 +115,6 @@ class Run(Generic[T_co]):
         """What was recorded, oldest first: one mapping per action, with its time and the place
         of its journal row (`seq`); attempts are counted from 1. `after`: only what stands in
         rows after this one, read without those before it."""
-        await self._client._opened()
         row = await self._row()
         after = max(after, row.base_seq - 1)
         for record in told(await self._client._store.rows(row.key, after)):
@@ -121,19 +128,27 @@ class Run(Generic[T_co]):
 
     # ------------------------------------------------------------------ telling it something
 
+    @overload
+    async def signal(
+        self, to: Signal[T] | Channel[T], value: T, /, *, dedupe_key: str | None = None
+    ) -> None: ...
+    @overload
+    async def signal(
+        self, to: str, value: object = None, /, *, dedupe_key: str | None = None
+    ) -> None: ...
     async def signal(self, to: Any, value: Any = None, /, *, dedupe_key: str | None = None) -> None:
         """Send a named value; durable when this returns.
 
-        to: the signal's name, or an object with a `name`. value: anything JSON can hold. A signal
-        that nothing waits for yet is kept. dedupe_key: a second message to this run with the same
-        key changes nothing. Raises NotFound when the run is not there or has ended,
-        InvalidRequest for a value or name that cannot be sent.
+        to: a Signal or Channel, also a keyed one, or the signal's name. value: of the signal's
+        type; to a name, anything JSON can hold. One that nothing waits for yet is kept.
+        dedupe_key: a second message to this run with the same key changes nothing. Raises
+        NotFound when the run is not there or has ended, InvalidRequest for a value or name that
+        cannot be sent.
         """
-        id = key_of(dedupe_key, self._client._ids.text())
-        codec = self._client._codec
-        posted = await self._post(signal_message(codec, self._workflow, self._id, to, value, id))
-        if posted.outcome == "finished":
-            raise NotFound(f"{self} has ended: nothing was sent")
+        name, body = addressed(self._client._codec, to, value)
+        key = None if dedupe_key is None else key_of(dedupe_key)
+        check_run_id(self._id)
+        await self._client._driver.signal(self._workflow, self._id, name, body, key)
 
     async def cancel(self, reason: str = "") -> None:
         """Ask the run to end as canceled. What is under way is asked to stop, and how it ends
@@ -141,17 +156,18 @@ class Run(Generic[T_co]):
         """
         if not isinstance(reason, str):
             raise InvalidRequest(f"the reason of a cancel must be a text, not {reason!r}")
-        await self._tell("cancel", self._client._codec.encode(reason) if reason else None)
+        check_run_id(self._id)
+        await self._client._driver.cancel(self._workflow, self._id, reason)
 
     async def pause(self) -> None:
         """Let the run start no further attempt. What is under way ends and is recorded; timers
         and signals go on being recorded, the run's deadline runs on. Raises NotFound,
         RunFinished."""
-        self._must_run(await self._tell("pause", None))
+        await self._tell("pause")
 
     async def unpause(self) -> None:
         """Let a paused run go on; a stalled one is tried again. Raises NotFound, RunFinished."""
-        self._must_run(await self._tell("unpause", None))
+        await self._tell("unpause")
 
     async def retry(
         self,
@@ -172,27 +188,16 @@ class Run(Generic[T_co]):
         if (from_node is None) != failed:
             raise InvalidRequest("retry: give either from_node='...' or failed=True")
         check_run_id(self._id)
-        await self._client._retry(self._workflow, self._id, from_node, input, config)
+        of = self._definition if isinstance(self._definition, Workflow) else self._workflow
+        await self._client._retry(of, self._id, from_node, input, config)
 
-    async def _tell(self, kind: str, body: bytes | None) -> Posted:
-        id = self._client._ids.text()
-        return await self._post(Message(self._workflow, self._id, id, kind, "", body))
-
-    async def _post(self, message: Message) -> Posted:
-        check_run_id(self._id)
-        posted = await self._client._post(message)
-        if posted.outcome == "missing":
-            raise NotFound(f"there is no run {self}")
-        return posted
-
-    def _must_run(self, posted: Posted) -> None:
+    async def _tell(self, kind: str) -> None:
+        posted = await self._client._native.tell(self._workflow, self._id, kind)
         if posted.outcome == "finished":
             raise RunFinished(f"{self} has ended: only a retry lets it go on")
 
     async def _row(self) -> RunRow:
-        check_run_id(self._id)
-        await self._client._opened()
-        return await self._client._store.describe(self._workflow, self._id)
+        return await self._client._native.row(self._workflow, self._id)
 
     def __repr__(self) -> str:
         return f"<Run {self}>"

@@ -35,7 +35,17 @@ _MAX_INT: Final = 2**63 - 1
 _MIN_INT: Final = -(2**63)
 
 _NULL: Final = b"null"
-_encode = msgspec.json.Encoder().encode
+
+
+def _of_model(value: Any) -> Any:
+    """Hook for what msgspec does not know: models of pydantic, told from what they can do."""
+    dump = getattr(value, "model_dump", None)
+    if dump is None or isinstance(value, type):
+        raise TypeError(f"{_type_name(value)} is not known")
+    return dump(mode="json", by_alias=True)
+
+
+_encode = msgspec.json.Encoder(enc_hook=_of_model).encode
 _strict = json.JSONEncoder(allow_nan=False).encode
 _decode = msgspec.json.Decoder().decode
 
@@ -55,7 +65,7 @@ class JsonCodec:
 
     def encode(self, value: Any, /) -> bytes:
         """JSON of a value: JSON's own types, and what msgspec turns into them (datetime, Decimal,
-        UUID, bytes, enums, Structs, dataclasses).
+        UUID, bytes, enums, Structs, dataclasses), and models of pydantic.
 
         Raises InvalidRequest naming the path (`$.items[2].price`) of what JSON cannot hold, and
         PayloadTooLarge over 4 MiB. Nested at most 500 deep.
@@ -182,6 +192,8 @@ def _faults(value: Any, path: str) -> Iterator[tuple[str, str]]:
             item = getattr(value, name, msgspec.UNSET)
             if item is not msgspec.UNSET:
                 yield from _faults(item, f"{path}.{name}")
+    elif hasattr(value, "model_dump") and not isinstance(value, type):
+        yield from _faults(_of_model(value), path)
     else:
         try:
             _encode(value)

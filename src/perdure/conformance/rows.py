@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
+from perdure.stores.children import Outgoing
 from perdure.stores.port import (
     NEVER,
     JournalRow,
@@ -47,10 +48,13 @@ def row(
     read: int = 0,
     payloads: Sequence[bytes] = (),
     change: RunChange | None = None,
+    outgoing: Sequence[Outgoing] = (),
 ) -> JournalRow:
     """A journal row of run n."""
     tried = seq if commit is None else commit
-    return JournalRow(key(n), seq, at, writer, tried, body, epoch, read, payloads, change)
+    return JournalRow(
+        key(n), seq, at, writer, tried, body, epoch, read, payloads, change, outgoing
+    )  # fmt: skip
 
 
 def new(

@@ -127,6 +127,9 @@ class Claims:
         return live is not None
 
     async def _definition(self, claim: Claim) -> Definition[Any, Any]:
+        served = self.served.get(claim.definition)
+        if served is not None and not served.source:
+            return served  # code is its own source, whatever version the run began with
         definition = self._by_hash.get(claim.hash)
         if definition is None:
             try:

@@ -15,7 +15,7 @@ from contextvars import copy_context
 from typing import Any, Final
 
 import msgspec
-from msgspec import Raw
+from msgspec import UNSET, Raw
 
 from perdure.codec.failures import record_failure
 from perdure.engine.clock import Clock
@@ -44,11 +44,13 @@ class Order(msgspec.Struct, gc=False):
     type: str
     task: str
     number: int
-    input: Raw
+    input: Raw | None
     secrets: Mapping[str, str]
     timeout: int | None
     workflow: str
     run_id: str
+    #: What runs it, where the definition holds it.
+    step: Any = None
     #: Made once more, since the first time something cancelled the task it ran in.
     again: bool = False
     #: It waited for something: meanwhile others had the loop.
@@ -72,6 +74,8 @@ class Dispatcher:
     ) -> None:
         self.handlers = handlers
         self.on_started: Callable[[Order], None] | None = None
+        #: How many attempts wait for something.
+        self.waiting = 0
         self._codec = codec
         self._clock = clock
         self._timeouts = timeouts
@@ -84,7 +88,7 @@ class Dispatcher:
         handler = self.handlers[order.type]
         node, task, number = order.node, order.task, order.number
         try:
-            input = self._codec.decode(order.input)
+            input = UNSET if order.input is None else self._codec.decode(order.input)
             if order.secrets:
                 input = self._revealed(input, order.secrets)
         except (KeyboardInterrupt, SystemExit):
@@ -92,8 +96,9 @@ class Dispatcher:
         except BaseException as error:
             return self._failed(order, error, permanent=True)
         attempt = Attempt(
-            order.workflow, order.run_id, node, order.type, task, number, input, order.timeout
-        )
+            order.workflow, order.run_id, node, order.type, task, number, input, order.timeout,
+            order.step,
+        )  # fmt: skip
         limit = handler.timeout(attempt)
         deadline = self._clock.now() + limit if limit else None
         step = _EngineStep(
@@ -102,17 +107,20 @@ class Dispatcher:
         if self.on_started is not None:
             shielded(self.on_started, order)
         context = copy_context()
-        steps = handler.run(attempt, step)
         watch: Watch | None = None
         try:
             try:
-                waiting_for = context.run(first_part, steps, step)
+                steps, waiting_for = context.run(first_part, handler.run, attempt, step)
             except StopIteration as stop:
                 value = stop.value
             else:
                 order.waited = True
                 watch = self._watch(step, limit) if limit else None
-                value = await rest_of(steps, context, waiting_for)
+                self.waiting += 1
+                try:
+                    value = await rest_of(steps, context, waiting_for)
+                finally:
+                    self.waiting -= 1
         except asyncio.CancelledError as error:
             step.canceled = True
             return self._canceled(order, limit, error, timed_out=_expired(watch))

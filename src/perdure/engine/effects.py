@@ -42,7 +42,8 @@ _log = logging.getLogger("perdure.engine")
 class Inputs(msgspec.Struct, gc=False):
     """A task's stored input: where it stands, and which of its strings are secrets' templates."""
 
-    place: Raw | tuple[int, int]
+    #: None: a call without arguments.
+    place: Raw | tuple[int, int] | None
     secrets: Mapping[str, str]
 
 
@@ -97,7 +98,7 @@ class Effects:
         live.work.orders.append(
             Order(
                 node, handling.type, task, number, place, stored.secrets,
-                handling.timeout, live.workflow, live.run_id,
+                handling.timeout, live.workflow, live.run_id, step=handling.step,
             )
         )  # fmt: skip
 

@@ -24,11 +24,14 @@ class Ids:
 
     def text(self) -> str:
         """A new id as 36 characters."""
-        count = self._next()
-        return f"{self._prefix}{count:012x}"
-
-    def _next(self) -> int:
         millisecond = self._now() // 1000
+        if millisecond > self._millisecond or self._count >= _TAIL - 1:
+            self._next_of(millisecond)
+        else:
+            self._count += 1
+        return f"{self._prefix}{self._count:012x}"
+
+    def _next_of(self, millisecond: int) -> int:
         if millisecond > self._millisecond:
             self._renew(millisecond)
         elif self._count >= _TAIL - 1:
@@ -39,7 +42,7 @@ class Ids:
 
     def key(self) -> bytes:
         """A new id as 16 bytes."""
-        count = self._next()
+        count = self._next_of(self._now() // 1000)
         return self._head + count.to_bytes(6, "big")
 
     def _renew(self, millisecond: int) -> None:

@@ -12,8 +12,10 @@ import asyncio
 import logging
 from collections.abc import Callable, Sequence
 from functools import partial
+from time import perf_counter
 from typing import Any, Generic, TypeVar
 
+from perdure.engine.patience import Patience
 from perdure.model.errors import StoreError
 
 Row = TypeVar("Row")
@@ -38,14 +40,22 @@ class Lane(Generic[Row, Answer]):
         *,
         at_once: bool = False,
         alone: Callable[[], bool] = lambda: False,
+        company: Callable[[], bool] = lambda: False,
         most: int = 256,
         note: Callable[[StoreError | None], None] | None = None,
     ) -> None:
-        """`note` is told when the store does not answer, and (None) when it does again."""
+        """`company`: whether others may soon have a row, too: then one may wait a moment for them.
+        `note` is told when the store does not answer, and (None) when it does again."""
         self._send = send
         self._at_once = at_once
         self._note = note
         self._alone = alone
+        self._company = company
+        self._patience = Patience()
+        #: When the batch was given to the store, while it is being given.
+        self._began = 0.0
+        #: The flush to come, if it is one that lets rows gather first.
+        self._gathering: asyncio.TimerHandle | None = None
         self._most = most
         self._waiting: list[tuple[Row, Then]] = []
         self._batches: list[list[tuple[Row, Then]]] = []
@@ -58,14 +68,28 @@ class Lane(Generic[Row, Answer]):
     def submit(self, row: Row, then: Then) -> None:
         """Queue a row. `then` is called with the store's answer, or with the exception when this
         row can never be written."""
-        free = self._under_way is None and not self._scheduled
-        if free and not self._waiting and not self._batches and (self._at_once or self._alone()):
+        waiting = self._waiting
+        if self._under_way is not None or self._scheduled or waiting or self._batches:
+            waiting.append((row, then))
+            if not self._scheduled:
+                self._go_on()
+            elif len(waiting) >= self._most and self._under_way is None:
+                self._flush()  # a whole batch: the store may begin while others are decided
+        elif self._at_once:
             self._write([(row, then)])
-            return
-        self._waiting.append((row, then))
-        if free:
+        else:
+            company = self._company()
+            if not company and self._alone():
+                self._write([(row, then)])
+                return
+            waiting.append((row, then))
             self._scheduled = True
-            asyncio.get_running_loop().call_soon(self._flush)
+            loop = asyncio.get_running_loop()
+            window = self._patience.window() if company else 0.0
+            if window:
+                self._gathering = loop.call_later(window, self._flush)
+            else:
+                loop.call_soon(self._flush)
 
     async def drain(self) -> None:
         """Return when everything submitted so far has been answered."""
@@ -78,6 +102,8 @@ class Lane(Generic[Row, Answer]):
         """Stop trying: what is not durable is as if it had never been decided."""
         if self._retry is not None:
             self._retry.cancel()
+        if self._gathering is not None:
+            self._gathering.cancel()
         self._waiting.clear()
         self._batches.clear()
         self._under_way = None
@@ -85,6 +111,10 @@ class Lane(Generic[Row, Answer]):
 
     def _flush(self) -> None:
         self._scheduled = False
+        if self._gathering is not None:
+            self._gathering.cancel()
+            self._gathering = None
+            self._patience.waited(len(self._waiting) - 1)
         while self._under_way is None and (self._batches or self._waiting):
             if self._batches:
                 batch = self._batches.pop()
@@ -99,14 +129,22 @@ class Lane(Generic[Row, Answer]):
     def _write(self, batch: list[tuple[Row, Then]]) -> None:
         self._under_way = batch
         answered = partial(self._answered, batch)
+        if not self._at_once:
+            self._began = perf_counter()
         try:
             self._send([row for row, _ in batch], answered)
         except Exception as error:
             answered(error)
+        if self._began:  # it will be answered later: rows gather meanwhile
+            self._began = 0.0
+            self._patience.wrote(0.0)
 
     def _answered(
         self, batch: list[tuple[Row, Then]], answers: Sequence[Answer] | Exception
     ) -> None:
+        if self._began:
+            self._patience.wrote(perf_counter() - self._began)
+            self._began = 0.0
         if self._under_way is not batch:  # abandoned meanwhile
             return
         if isinstance(answers, Exception):

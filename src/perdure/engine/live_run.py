@@ -19,6 +19,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from perdure.codec.journal import encode_row
+from perdure.engine.coding import close
 from perdure.engine.effects import Inputs
 from perdure.engine.ending import finish_of
 from perdure.engine.mailbox import Mailbox, event_of
@@ -26,7 +27,8 @@ from perdure.engine.outages import READING
 from perdure.engine.runners import Runners
 from perdure.engine.timers import Timers
 from perdure.engine.values import Place, answer, apart, fetched
-from perdure.kernel.actions import Ignored, Refused, Transition
+from perdure.kernel.actions import FinishRun, Ignored, Refused, Transition
+from perdure.kernel.code.stuck import Stuck
 from perdure.kernel.fold import fold_transition
 from perdure.kernel.protocol import Decision, Load, Loaded, Machine
 from perdure.kernel.run import Run
@@ -269,6 +271,9 @@ class LiveRun:
             self._shell.outages.note(READING, error)
             self._deciding = (came, None)
             self.timers.after(TRY_AGAIN, self._decide_again)
+        elif isinstance(error, Stuck):
+            _log.error("%s/%s: %s", self.definition.name, self.run_id, error)
+            self.stall(str(error))
         elif isinstance(error, PerdureError) and type(came) is Mail:
             _log.info("%s/%s: refused a message: %s", self.definition.name, self.run_id, error)
             self._decided.append(self._note(Refused(str(error))))
@@ -377,7 +382,12 @@ class LiveRun:
         shell, seq, read = self._shell, self.seq + 1, self._read
         try:
             body, payloads = encode_row(transitions)
-            change = finish_of(transitions, payloads, self.definition)
+            actions = transitions[-1].actions
+            change = (
+                finish_of(transitions, payloads, self.definition)
+                if actions and type(actions[-1]) is FinishRun
+                else None
+            )
         except Exception as error:
             # As good as a row that the store cannot write.
             self._unwritable(read, error)
@@ -486,3 +496,4 @@ class LiveRun:
         # They refer to one another: until the garbage collector came by, nothing of the run would
         # be freed.
         del self.work
+        close(self.machine, f"{self.workflow}/{self.run_id}")

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 import msgspec
 
 from perdure.codec.journal import decode_row
+from perdure.engine.coding import begin_at, recall
 from perdure.engine.effects import Effects, Inputs
 from perdure.engine.live_run import LiveRun
 from perdure.engine.values import Place
@@ -26,6 +27,7 @@ from perdure.kernel.actions import (
     ReopenRun,
     ResolveWait,
     RetryTask,
+    Transition,
 )
 from perdure.kernel.fold import fold_transition
 from perdure.kernel.protocol import Machine
@@ -59,6 +61,8 @@ class Recorded(msgspec.Struct):
     due: dict[str, int] = {}
     #: A large input or config of the run: where it stands until it is fetched.
     opened: dict[str, tuple[int, int]] = {}
+    #: What was recorded, where code is to run again from it.
+    transitions: list[Transition] = []
 
 
 def read_journal(loaded: LoadedRun) -> Recorded:
@@ -74,6 +78,7 @@ def read_journal(loaded: LoadedRun) -> Recorded:
             transitions = decode_row(row.body)
         except StoreError as error:
             raise PerdureError(f"row {row.seq} of its journal: {error}") from error
+        recorded.transitions += transitions
         for transition in transitions:
             _note(recorded, row.seq, transition.actions)
             fold_transition(recorded.run, transition)
@@ -89,7 +94,7 @@ def _note(recorded: Recorded, seq: int, actions: Sequence[Any]) -> None:
         kind = type(action)
         if kind is CreateTask:
             place = action.input if action.input_ref is None else (seq, action.input_ref)
-            if place is not None and action.status == "pending":
+            if action.status == "pending":
                 inputs[action.node] = Inputs(place, action.secrets)
         elif kind is DispatchTask or kind is RetryTask:
             recorded.due[action.node] = action.not_before
@@ -169,6 +174,10 @@ async def bring_to_life(
 
     await fetch_context(read, recorded, claim.key)
     machine = cast("Machine", definition.machine(run, shell.deps))
+    await recall(
+        machine, recorded.transitions, recorded.outputs,
+        lambda places: shell.store.payloads(claim.key, places),
+    )  # fmt: skip
     live = LiveRun(
         shell, claim.key, loaded.run.id, definition, machine, run,
         epoch=claim.epoch, seq=recorded.seq, read=recorded.read,
@@ -178,6 +187,7 @@ async def bring_to_life(
     live.work.held = live.settling or run.paused
     shell.enter(live, run)
     _go_on(shell.effects, live, recorded, loaded.run.not_before)
+    begin_at(live, loaded.run.not_before)
     live.post(loaded.mail)
     if not live.dead:
         live.work.start()

@@ -12,6 +12,7 @@ import logging
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Final
 
+from perdure.engine.coding import begins_at
 from perdure.model.durations import SECOND
 from perdure.model.errors import StoreError
 from perdure.stores.port import NEVER, Park
@@ -115,6 +116,8 @@ def _next_time(live: LiveRun) -> int | None:
     """When a run at rest is due next by itself, NEVER if it only waits to be told something. None
     where an attempt should be under way and is not: such a run must not be let go."""
     due = NEVER if live.run.deadline is None else live.run.deadline
+    if (begin := begins_at(live)) is not None:
+        due = min(due, begin)
     for node, state in live.run.nodes.items():
         if state.status == "waiting":
             due = min(due, NEVER if state.wake_at is None else state.wake_at)
@@ -122,6 +125,6 @@ def _next_time(live: LiveRun) -> int | None:
             begins = live.timers.due(node)
             if begins is not None:
                 due = min(due, begins)
-            elif not live.work.held:
+            elif not live.work.held and state.child is None:
                 return None
     return due

@@ -23,6 +23,7 @@ from perdure.engine.loading import Recorded, fetch_context, read_journal
 from perdure.engine.mailbox import event_of
 from perdure.engine.values import fetched
 from perdure.kernel.actions import Ignored, Refused, Transition
+from perdure.kernel.code.machine import CodeMachine
 from perdure.kernel.events import Event, RunRetried
 from perdure.kernel.fold import fold_transition
 from perdure.kernel.protocol import Deps, Loaded, Machine
@@ -97,6 +98,8 @@ async def _decide(
 
     await fetch_context(read, recorded, claim.key)
     machine = cast("Machine", definition.machine(recorded.run, deps))
+    if isinstance(machine, CodeMachine):
+        machine.past = recorded.transitions
     now = deps.now()
     deadline = None if definition.max_duration is None else now + definition.max_duration
     event = RunRetried(request.node, request.input, request.config, deadline)

@@ -71,8 +71,9 @@ class Runners:
             return
         if self.waiter is not None:
             self.wake()
+        first = len(orders) - missing  # taken by who is there already: it begins before the others
         for _ in range(missing):
-            order = orders.pop(0)
+            order = orders.pop(first)
             self.working[shell.spawn(self._work(order), self._ended)] = order
 
     def wake(self) -> None:

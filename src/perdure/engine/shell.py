@@ -19,6 +19,7 @@ from typing import Any, Final
 from perdure.engine.beats import Beats
 from perdure.engine.claims import Claims
 from perdure.engine.clock import Clock
+from perdure.engine.coding import begin_at, close
 from perdure.engine.dispatcher import Dispatcher
 from perdure.engine.effects import Effects
 from perdure.engine.feed import Feed
@@ -31,7 +32,7 @@ from perdure.engine.outages import READING, Outages
 from perdure.engine.parking import Parking
 from perdure.engine.retention import purge_for_ever
 from perdure.engine.retrying import RetryRequest, Writer, retry
-from perdure.engine.starting import Beginning, StartRequest, begin, to_publish
+from perdure.engine.starting import Beginning, begin, to_publish
 from perdure.engine.timeouts import Timeouts
 from perdure.engine.unwritten import Unwritten
 from perdure.engine.waiters import Waiters
@@ -40,6 +41,7 @@ from perdure.kernel.actions import FinishRun, Transition
 from perdure.kernel.protocol import Codec, Deps
 from perdure.kernel.run import Run
 from perdure.model.definition import Definition
+from perdure.model.driving import StartRequest
 from perdure.model.durations import SECOND
 from perdure.model.errors import PayloadMissing, PerdureError, StoreError, Unsupported
 from perdure.model.policy import NO_RETRY, RetryPolicy
@@ -127,6 +129,7 @@ class Shell:
             store.commit,
             at_once=at_once,
             alone=lambda: len(self.live) == 1,
+            company=lambda: self.dispatcher.waiting > 0,
             note=partial(told, "writing rows"),
         )
         self.starts: Lane[NewRun, Started] = Lane(
@@ -314,13 +317,15 @@ class Shell:
     ) -> None:
         row = beginning.row
         self.in_hand.discard(row.key)
+        # One that this worker was still to own when it was declared dead is claimed anew.
+        born = not isinstance(answer, Exception) and answer.outcome != "exists"
+        if born and row.owner == self.worker and not self.struck_off:
+            self._born(request, beginning)
+        else:
+            close(beginning.machine, f"{row.definition}/{row.id}")
         if isinstance(answer, Exception):
             _refuse(future, answer)
             return
-        # One that this worker was still to own when it was declared dead is claimed anew.
-        mine = row.owner == self.worker and not self.struck_off
-        if answer.outcome != "exists" and mine:
-            self._born(request, beginning)
         if not future.done():
             future.set_result(answer)
 
@@ -330,8 +335,9 @@ class Shell:
             beginning.run, epoch=beginning.row.first.epoch, seq=1,
         )  # fmt: skip
         self.enter(live, beginning.run)
-        self.effects.carry_out(live, (beginning.transition,))
+        self.effects.carry_out(live, beginning.transitions)
         if not live.dead:
+            begin_at(live, 0)
             live.work.start()
 
     # ------------------------------------------------------------------ mail

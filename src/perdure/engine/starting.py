@@ -8,19 +8,19 @@ journal row, is written in one transaction.
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
 from typing import Any
 
 import msgspec
-from msgspec import Raw
 
 from perdure.codec.journal import encode_row
+from perdure.engine.coding import begun
 from perdure.engine.ending import finish_of
 from perdure.kernel.actions import Transition
 from perdure.kernel.events import RunStarted
 from perdure.kernel.protocol import Deps, Machine
 from perdure.kernel.run import Run
 from perdure.model.definition import Definition
+from perdure.model.driving import StartRequest
 from perdure.model.errors import InvalidRequest
 from perdure.model.names import check_run_id
 from perdure.stores.port import NEVER, JournalRow, NewRun, StoredDefinition
@@ -28,25 +28,14 @@ from perdure.stores.port import NEVER, JournalRow, NewRun, StoredDefinition
 PYTHON = f"{sys.version_info.major}.{sys.version_info.minor}"
 
 
-class StartRequest(msgspec.Struct, gc=False):
-    """What a caller asks to start. `delay` in µs; the run's deadline counts from then."""
-
-    definition: Definition[Any, Any]
-    id: str
-    input: Raw | None = None
-    config: Raw | None = None
-    metadata: Mapping[str, str] = {}
-    start_node: str | None = None
-    delay: int = 0
-
-
 class Beginning(msgspec.Struct):
-    """A run about to exist: its row, its machine, and what it decided first."""
+    """A run about to exist: its row, its machine, and what it decided first. A workflow that is
+    owned from birth has taken its first turn; elsewhere its owner begins it."""
 
     row: NewRun
     machine: Machine
     run: Run
-    transition: Transition
+    transitions: list[Transition]
 
 
 def begin(
@@ -72,10 +61,13 @@ def begin(
         transition: Transition = stop.value
     else:
         raise InvalidRequest("the start needs an output of a node that cannot have run yet")
-    body, payloads = encode_row([transition])
+    transitions = [transition]
+    if owned and (first_turn := begun(machine)) is not None:
+        transitions.append(first_turn)
+    body, payloads = encode_row(transitions)
     first = JournalRow(
         key, 1, transition.at, worker, commit, body, 0, 0, payloads,
-        finish_of([transition], payloads, definition),
+        finish_of(transitions, payloads, definition),
     )  # fmt: skip
     row = NewRun(
         key, run.definition, request.id, run.version, run.hash, transition.at,
@@ -83,7 +75,7 @@ def begin(
         msgspec.json.encode(run.metadata) if run.metadata else b"{}",
         run.status,  # type: ignore[arg-type]
     )  # fmt: skip
-    return Beginning(row, machine, run, transition)
+    return Beginning(row, machine, run, transitions)
 
 
 def to_publish(definition: Definition[Any, Any], now: int) -> StoredDefinition:

@@ -7,7 +7,7 @@ usual, and a coroutine that never waits costs one call.
 
 from __future__ import annotations
 
-from collections.abc import Coroutine, Generator
+from collections.abc import Callable, Coroutine, Generator
 from contextvars import Context
 from types import coroutine
 from typing import Any, TypeVar
@@ -15,18 +15,26 @@ from typing import Any, TypeVar
 from perdure.model.errors import Failure
 from perdure.model.step_context import CURRENT, StepContext
 
+A = TypeVar("A")
 T = TypeVar("T")
 
 
-def first_part(steps: Coroutine[Any, Any, Any], step: StepContext) -> Any:
-    """Run a coroutine until it first waits; what it waits for. `current_step()` is `step`.
+def first_part(
+    begin: Callable[[A, StepContext], Coroutine[Any, Any, Any]], attempt: A, step: StepContext
+) -> tuple[Coroutine[Any, Any, Any], Any]:
+    """Call what gives a coroutine, and run that until it first waits; it, and what it waits for.
+    `current_step()` is `step`.
 
     To be called within the coroutine's context. Raises StopIteration with the result when it
     ends without waiting, and whatever it raises.
     """
     CURRENT.set(step)
     try:
-        return steps.send(None)
+        steps = begin(attempt, step)
+    except StopIteration as error:
+        raise RuntimeError("StopIteration was raised") from error  # it must not look like a result
+    try:
+        return steps, steps.send(None)
     except GeneratorExit as error:
         raise _told(error) from error
 

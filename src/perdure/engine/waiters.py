@@ -15,6 +15,7 @@ from typing import Final
 import msgspec
 
 from perdure.kernel.actions import FinishRun
+from perdure.model.driving import Outcome
 from perdure.model.errors import PerdureError, StoreError
 from perdure.model.failure import FailureRecord
 from perdure.model.status import TERMINAL
@@ -24,14 +25,6 @@ _log = logging.getLogger("perdure.engine")
 
 FIRST_LOOK: Final = 0.02
 RAREST_LOOK: Final = 1.0
-
-
-class Outcome(msgspec.Struct, frozen=True):
-    """How a run ended. `output` is JSON text."""
-
-    status: str
-    output: bytes | None = None
-    failure: FailureRecord | None = None
 
 
 class Waiters:

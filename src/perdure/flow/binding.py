@@ -16,6 +16,7 @@ from typing import Any, Final, NoReturn
 import msgspec
 from msgspec import UNSET
 
+from perdure.flow.shapes import convert, fault, readable
 from perdure.model.errors import InvalidRequest
 from perdure.model.graph_rules import did_you_mean
 from perdure.model.json_words import json_kind
@@ -169,7 +170,7 @@ class Binder:
                 return convert(whole_numbers(value), parameter.type)
             except Exception:
                 raise InvalidRequest(
-                    f"step {self.step}, parameter {parameter.name!r}: {error}"
+                    f"step {self.step}, parameter {parameter.name!r}: {fault(error)}"
                 ) from None
 
     def _refuse(self, input: Any) -> NoReturn:
@@ -230,16 +231,9 @@ def resolved(annotation: Any, namespace: dict[str, Any]) -> Any:
         kind = typing.get_type_hints(holder, namespace, include_extras=True)["it"]
         if kind is Any:
             return None
-        msgspec.json.Decoder(kind, dec_hook=from_json)
+        return readable(kind)
     except Exception:
         return None
-    return kind
-
-
-def convert(value: Any, kind: Any) -> Any:
-    """The JSON value as that type. Raises msgspec.ValidationError, and what a type's own
-    validation raises."""
-    return msgspec.convert(value, kind, str_keys=True, dec_hook=from_json)
 
 
 def whole_numbers(value: Any) -> Any:
@@ -251,26 +245,6 @@ def whole_numbers(value: Any) -> Any:
     if isinstance(value, list):
         return [whole_numbers(item) for item in value]
     return value
-
-
-def from_json(kind: type[Any], value: Any) -> Any:
-    """Hook for types msgspec does not know: pydantic models, by their own validation."""
-    validate = getattr(kind, "model_validate", None)
-    if validate is None or isinstance(value, kind):
-        raise ValueError(f"a {kind.__name__} cannot be made from JSON")
-    try:
-        return validate(value)
-    except ValueError as error:
-        raise ValueError(_without_values(error)) from None
-
-
-def _without_values(error: ValueError) -> str:
-    """What a pydantic error says, less the values it quotes."""
-    errors = getattr(error, "errors", None)
-    if not callable(errors):
-        return f"{type(error).__name__} in validation"
-    lines = [f"{'.'.join(map(str, e['loc'])) or '$'}: {e['msg']}" for e in errors()]
-    return "; ".join(lines)
 
 
 def written(signature: inspect.Signature) -> str:

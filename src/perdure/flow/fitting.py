@@ -14,7 +14,8 @@ from typing import Any, Final
 import msgspec
 from msgspec import UNSET
 
-from perdure.flow.binding import Binder, Parameter, convert, whole_numbers
+from perdure.flow.binding import Binder, Parameter, whole_numbers
+from perdure.flow.shapes import convert
 from perdure.model.graph_rules import did_you_mean
 from perdure.model.json_words import json_kind
 from perdure.model.unknown import UNKNOWN, UNKNOWN_TEXT, Unknown, holds_unknown

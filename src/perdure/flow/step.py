@@ -10,14 +10,21 @@ from __future__ import annotations
 import asyncio
 import functools
 import inspect
+from asyncio.events import _get_running_loop
 from collections.abc import Callable, Coroutine
-from typing import Any, Generic, ParamSpec, Protocol, Self, TypeVar, cast, overload
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Generic, ParamSpec, Protocol, Self, TypeVar, overload
 
 from msgspec import UNSET, UnsetType
 
 from perdure.flow import declaring
-from perdure.flow.binding import Arguments, Binder
+from perdure.flow.binding import Arguments, Binder, function_signature, resolved
+from perdure.flow.calling import call_step, how_of
 from perdure.flow.fitting import Misfit, misfits
+from perdure.flow.packing import Packer
+from perdure.flow.typed import Reader, reader
+from perdure.kernel.code.call import How
+from perdure.kernel.code.loop import WorkflowLoop
 from perdure.model.durations import Duration
 from perdure.model.names import check_name
 from perdure.model.policy import Retry, as_retry
@@ -90,10 +97,43 @@ class Step(Generic[P, R]):
         """The step as declared, of which this is a copy by `with_options`, or itself."""
         return self._base
 
-    async def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
+    if TYPE_CHECKING:
+        # Spelled so that gather() and the like keep the type.
+        async def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R: ...
+    else:
+
+        def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
+            loop = _get_running_loop()
+            if type(loop) is WorkflowLoop:
+                return call_step(loop.timers, self, args, kwargs)
+            return self._called_outside(args, kwargs)
+
+    async def _called_outside(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         if self._is_async:
-            return cast("R", await self._fn(*args, **kwargs))
+            return await self._fn(*args, **kwargs)
         return await asyncio.to_thread(_in_thread, self._fn, args, kwargs)
+
+    @cached_property
+    def packer(self) -> Packer:
+        """How calls inside a workflow are recorded."""
+        return Packer(self._name, self._fn)
+
+    @cached_property
+    def how(self) -> How:
+        """How the engine runs calls made inside a workflow."""
+        return how_of(self)
+
+    @cached_property
+    def read_output(self) -> Reader:
+        """Reads a recorded output as the type that the function returns."""
+        kind = resolved(
+            function_signature(self._fn).return_annotation, getattr(self._fn, "__globals__", {})
+        )
+        return reader(kind, f"output of step {self._name}")
+
+    def unpack(self, value: Any) -> Arguments:
+        """The arguments of a call made inside a workflow. Raises InvalidRequest."""
+        return self.packer.unpack(value)
 
     def bind(self, input: Any = UNSET) -> Arguments:
         """The function's arguments from a JSON value, for a call by name (see Binder).
@@ -127,6 +167,7 @@ class Step(Generic[P, R]):
         """
         copy = object.__new__(type(self))
         copy.__dict__.update(self.__dict__)
+        copy.__dict__.pop("how", None)
         problems = declaring.Problems(f"step {self._name}")
         if retry is not UNSET:
             copy._retry = problems.of(as_retry, retry) or self._retry

@@ -64,6 +64,8 @@ class CreateTask(Action, frozen=True, tag="CreateTask"):
     failure: FailureRecord | None = None
     branches: tuple[str, ...] | None = None
     secrets: dict[str, str] = {}
+    #: Of a workflow's call with a large input: what the input is compared by on replay.
+    digest: str | None = None
     #: Of a `waiting` task: when its timer is due (µs since the epoch), and the signal it awaits.
     wake_at: int | None = None
     awaited_signal: str | None = None
@@ -145,7 +147,8 @@ class CancelTasks(Action, frozen=True, tag="CancelTasks"):
 
 class ReopenRun(Action, frozen=True, tag="ReopenRun"):
     """A finished run goes on: the reset nodes' tasks are forgotten, the rest is kept. Input and
-    config replace the old ones where given."""
+    config replace the old ones where given. `kept`: of a workflow, how many transitions of the
+    journal its code is replayed from; what was decided after them is forgotten."""
 
     version: str
     hash: str
@@ -155,6 +158,73 @@ class ReopenRun(Action, frozen=True, tag="ReopenRun"):
     config: RawOrNone = None
     config_ref: int | None = None
     deadline: int | None = None
+    kept: int | None = None
+
+
+class StartChild(Action, frozen=True, tag="StartChild"):
+    """A run of `definition` with this id is to be there, on the input of the call's task: made,
+    unless there is one. `detached`: the call waits for no end, and owns nothing."""
+
+    task: str
+    node: str
+    definition: str
+    id: str
+    detached: bool = False
+
+
+class ChildFound(Action, frozen=True, tag="ChildFound"):
+    """The run that a call asked for is there; `created`: made for this call, which owns it."""
+
+    task: str
+    node: str
+    created: bool
+
+
+class CancelChild(Action, frozen=True, tag="CancelChild"):
+    """The call waits for the child's end no more. The child that was created for it is asked to
+    end, one that it joined is left alone."""
+
+    task: str
+    node: str
+    definition: str
+    id: str
+
+
+class BeginRun(Action, frozen=True, tag="BeginRun"):
+    """A workflow's function is called."""
+
+
+class Continued(Action, frozen=True, tag="Continued"):
+    """A workflow's run goes on as new, on this input: what it did before is forgotten. The row
+    that holds it is the journal's new beginning, so it says again what OpenRun said; kept signals
+    follow it."""
+
+    definition: str
+    id: str
+    version: str
+    hash: str
+    python: str
+    input: RawOrNone = None
+    input_ref: int | None = None
+    config: RawOrNone = None
+    config_ref: int | None = None
+    metadata: dict[str, str] = {}
+    deadline: int | None = None
+    paused: bool = False
+    #: How often the run has begun, this time included.
+    life: int = 2
+
+
+class RequestStop(Action, frozen=True, tag="RequestStop"):
+    """A workflow's code is to end, because of a cancel or its deadline; it may clean up first."""
+
+    failure: FailureRecord
+
+
+class Patched(Action, frozen=True, tag="Patched"):
+    """A workflow's code reached a guarded change live: it takes the new way, also on replay."""
+
+    id: str
 
 
 class SetPaused(Action, frozen=True, tag="SetPaused"):
@@ -202,6 +272,13 @@ AnyAction: TypeAlias = (
     | ConsumeSignal
     | CancelTasks
     | ReopenRun
+    | StartChild
+    | ChildFound
+    | CancelChild
+    | BeginRun
+    | Continued
+    | RequestStop
+    | Patched
     | SetPaused
     | Ignored
     | Refused
@@ -224,7 +301,8 @@ class Transition(msgspec.Struct, omit_defaults=True, gc=False):
 
 
 __all__ = [
-    "Action", "AnyAction", "BufferSignal", "CancelTasks", "Claimed", "CompleteTask",
-    "ConsumeSignal", "CreateTask", "DispatchTask", "FailTask", "FinishRun", "Ignored", "OpenRun",
-    "Refused", "ReopenRun", "ResolveWait", "RetryTask", "SetPaused", "Transition",
+    "Action", "AnyAction", "BeginRun", "BufferSignal", "CancelChild", "CancelTasks", "ChildFound",
+    "Claimed", "CompleteTask", "ConsumeSignal", "Continued", "CreateTask", "DispatchTask",
+    "FailTask", "FinishRun", "Ignored", "OpenRun", "Patched", "Refused", "ReopenRun", "RequestStop",
+    "ResolveWait", "RetryTask", "SetPaused", "StartChild", "Transition",
 ]  # fmt: skip

@@ -11,6 +11,7 @@ import msgspec
 from msgspec import Raw
 
 from perdure.model.failure import FailureRecord
+from perdure.model.status import RunStatus
 
 
 class RunStarted(msgspec.Struct, frozen=True, gc=False):
@@ -24,6 +25,10 @@ class RunStarted(msgspec.Struct, frozen=True, gc=False):
     metadata: dict[str, str] = {}
     python: str = ""
     deadline: int | None = None
+
+
+class RunBegun(msgspec.Struct, frozen=True):
+    """A workflow's run is due, on the worker that owns it: its function is to be called."""
 
 
 class NodeCompleted(msgspec.Struct, frozen=True, gc=False):
@@ -66,6 +71,24 @@ class SignalReceived(msgspec.Struct, frozen=True, gc=False):
     payload: Raw | None = None
 
 
+class ChildStarted(msgspec.Struct, frozen=True, gc=False):
+    """The run that a call asked for is there. `created`: it was made for this call."""
+
+    task: str
+    node: str
+    created: bool
+
+
+class ChildFinished(msgspec.Struct, frozen=True, gc=False):
+    """The run that a call waits for has ended; or it could not be made, and never will be."""
+
+    task: str
+    node: str
+    status: RunStatus
+    output: Raw | None = None
+    failure: FailureRecord | None = None
+
+
 class RunCancelled(msgspec.Struct, frozen=True, gc=False):
     """Somebody wants the run to end. An empty reason reads "cancelled"."""
 
@@ -92,11 +115,14 @@ class RunUnpaused(msgspec.Struct, frozen=True, gc=False):
 
 Event: TypeAlias = (
     RunStarted
+    | RunBegun
     | NodeCompleted
     | NodeFailed
     | DeadlineReached
     | TimerFired
     | SignalReceived
+    | ChildStarted
+    | ChildFinished
     | RunCancelled
     | RunRetried
     | RunPaused

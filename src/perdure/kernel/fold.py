@@ -10,29 +10,37 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from msgspec import Raw
+from msgspec.structs import replace
 
 from perdure.kernel.actions import (
     Action,
+    BeginRun,
     BufferSignal,
+    CancelChild,
     CancelTasks,
+    ChildFound,
     Claimed,
     CompleteTask,
     ConsumeSignal,
+    Continued,
     CreateTask,
     DispatchTask,
     FailTask,
     FinishRun,
     Ignored,
     OpenRun,
+    Patched,
     Refused,
     ReopenRun,
+    RequestStop,
     ResolveWait,
     RetryTask,
     SetPaused,
+    StartChild,
     Transition,
 )
 from perdure.kernel.moves import NEW, TASK_MOVES, IllegalMove, check_run, check_task
-from perdure.kernel.run import KeptSignal, NodeState, Run
+from perdure.kernel.run import ChildState, KeptSignal, NodeState, Run
 from perdure.model.failure import FailureRecord
 
 #: What a signal without a payload is kept as.
@@ -146,6 +154,22 @@ def consume_signal(run: Run, action: ConsumeSignal) -> None:
     run.signals = left
 
 
+def start_child(run: Run, action: StartChild) -> None:
+    """The task's outcome is another run's."""
+    before = leaving(run, action.node, "pending", "pending")
+    child = ChildState(action.definition, action.id, action.detached)
+    run.nodes[action.node] = replace(before, child=child)
+
+
+def child_found(run: Run, action: ChildFound) -> None:
+    """Whose the child is, is known."""
+    before = leaving(run, action.node, "pending", "pending")
+    if before.child is None:
+        raise IllegalMove(f"task of node {action.node} waits for no child")
+    child = replace(before.child, created=action.created)
+    run.nodes[action.node] = replace(before, child=child)
+
+
 def cancel_tasks(run: Run, action: CancelTasks) -> None:
     """The named nodes' tasks end."""
     status = action.status
@@ -177,6 +201,32 @@ def reopen_run(run: Run, action: ReopenRun) -> None:
     if action.config is not None or action.config_ref is not None:
         run.config = action.config
     run.status = "running"
+    run.stopping = None
+
+
+def begin_run(run: Run, action: BeginRun) -> None:
+    """A workflow's function was called."""
+    if run.begun:
+        raise IllegalMove("run: its function was called before")
+    run.begun = True
+
+
+def continued(run: Run, action: Continued) -> None:
+    """A workflow begins anew in the same run."""
+    fresh = Run(
+        definition=action.definition, id=action.id, version=action.version, hash=action.hash,
+        python=action.python, status="running", input=action.input, config=action.config,
+        metadata=action.metadata, deadline=action.deadline, nodes={}, paused=action.paused,
+        life=action.life, at=run.at,
+    )  # fmt: skip
+    for name in Run.__struct_fields__:
+        setattr(run, name, getattr(fresh, name))
+
+
+def request_stop(run: Run, action: RequestStop) -> None:
+    """A workflow's code is to end; the first reason stays (scenario 25)."""
+    if run.stopping is None:
+        run.stopping = action.failure
 
 
 def set_paused(run: Run, action: SetPaused) -> None:
@@ -214,8 +264,15 @@ FOLDS: dict[type, Callable[[Run, Any], None]] = {
     ResolveWait: resolve_wait,
     BufferSignal: buffer_signal,
     ConsumeSignal: consume_signal,
+    StartChild: start_child,
+    ChildFound: child_found,
+    CancelChild: nothing,
     CancelTasks: cancel_tasks,
     ReopenRun: reopen_run,
+    BeginRun: begin_run,
+    Continued: continued,
+    RequestStop: request_stop,
+    Patched: nothing,
     SetPaused: set_paused,
     Ignored: nothing,
     Refused: nothing,

@@ -67,6 +67,8 @@ class Handling(msgspec.Struct, frozen=True):
 
     type: str
     timeout: int | None = None
+    #: The very step to run, where the definition holds it; None = the handler finds it by name.
+    step: Any = None
 
 
 class Machine(Protocol):

@@ -6,6 +6,8 @@ the policy allows is decided from recorded facts only; the delay it gives is rec
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from perdure.kernel.actions import FailTask, RetryTask
 from perdure.kernel.events import NodeFailed
 from perdure.kernel.turn import Turn
@@ -25,22 +27,29 @@ def fail_or_retry(turn: Turn, event: NodeFailed) -> None:
 def next_attempt(turn: Turn, event: NodeFailed) -> int | None:
     """When the next attempt may begin, in µs since the epoch; None: there is none."""
     policy = policy_of(turn, event.node)
+    if policy is None or turn.run.status != "running" or turn.gives_up:
+        return None
+    first_due = turn.run.nodes[event.node].first_due
+    return when_again(policy, event, first_due, turn.now, turn.deps.roll)
+
+
+def when_again(
+    policy: RetryPolicy, event: NodeFailed, first_due: int, now: int, roll: Callable[[], float]
+) -> int | None:
+    """The same by the policy alone. `first_due`: when the first attempt could begin."""
     failure = event.failure
     if (
-        policy is None
-        or turn.run.status != "running"
-        or failure.permanent
+        failure.permanent
         or event.attempt + 1 >= policy.attempts
         or not policy.allows_kind(failure.kind)
-        or turn.gives_up
     ):
         return None
     if failure.retry_after is None:
-        delay = policy.delay(event.attempt + 1, turn.deps.roll() if policy.jitter else 0.5)
+        delay = policy.delay(event.attempt + 1, roll() if policy.jitter else 0.5)
     else:
         delay = min(max(failure.retry_after, 0), policy.max_delay or MAX_DURATION)
-    due = turn.now + delay
-    if policy.max_elapsed and due - turn.run.nodes[event.node].first_due > policy.max_elapsed:
+    due = now + delay
+    if policy.max_elapsed and due - first_due > policy.max_elapsed:
         return None
     return due
 

@@ -13,6 +13,16 @@ from perdure.kernel.moves import NEW
 from perdure.model.failure import FailureRecord
 
 
+class ChildState(msgspec.Struct, frozen=True, gc=False):
+    """The run that a call waits for. `created`: whether it was made for this call; None while that
+    is not known."""
+
+    definition: str
+    id: str
+    detached: bool = False
+    created: bool | None = None
+
+
 class NodeState(msgspec.Struct, frozen=True, gc=False):
     """A reached node: its task, where it stands, and a SWITCH's recorded choice.
 
@@ -32,6 +42,8 @@ class NodeState(msgspec.Struct, frozen=True, gc=False):
     #: While waiting: when the timer is due (None = there is none), and the signal it awaits.
     wake_at: int | None = None
     awaited_signal: str | None = None
+    #: Of a pending call that waits for another run.
+    child: ChildState | None = None
 
 
 class KeptSignal(msgspec.Struct, frozen=True, gc=False):
@@ -67,6 +79,11 @@ class Run(msgspec.Struct, gc=False):
     #: Kept signals, oldest first.
     signals: tuple[KeptSignal, ...] = ()
     paused: bool = False
+    #: Of a workflow: its function was called; and why its code is to end, once it is.
+    begun: bool = False
+    stopping: FailureRecord | None = None
+    #: How often a workflow began, this time included.
+    life: int = 1
     crashes: int = 0
     at: int = 0
 

@@ -5,14 +5,23 @@ A worker sees plain JSON, never a template (G-66).
 
 from __future__ import annotations
 
+from typing import Protocol
+
 from msgspec import Raw
 
 from perdure.kernel.actions import CompleteTask, CreateTask, DispatchTask, FailTask
 from perdure.kernel.events import NodeCompleted, NodeFailed
 from perdure.kernel.plan import PlannedNode
+from perdure.kernel.run import Run
 from perdure.kernel.turn import NeedLoad, Turn
 from perdure.model.errors import StoreError
 from perdure.model.failure import FailureRecord
+
+
+class HasRun(Protocol):
+    """Whoever decides on a run's snapshot."""
+
+    run: Run
 
 
 def schedule(turn: Turn, node: PlannedNode) -> None:
@@ -53,7 +62,7 @@ def resolved(turn: Turn, node: PlannedNode) -> Raw:
     return input
 
 
-def stale(turn: Turn, event: NodeCompleted | NodeFailed) -> str | None:
+def stale(turn: HasRun, event: NodeCompleted | NodeFailed) -> str | None:
     """Why a report does not count, or None when it does (G-23, G-35)."""
     state = turn.run.nodes.get(event.node)
     if state is None:

@@ -8,14 +8,15 @@ the one that has waited longest for its name, or is kept, never lost (G-81, G-82
 from __future__ import annotations
 
 import re
-from typing import Final
+from typing import Final, Protocol
 
 from msgspec import Raw
 
 from perdure.kernel.actions import BufferSignal
 from perdure.kernel.events import SignalReceived, TimerFired
+from perdure.kernel.protocol import Codec
 from perdure.kernel.routing import propagate
-from perdure.kernel.run import NodeState
+from perdure.kernel.run import NodeState, Run
 from perdure.kernel.turn import Turn
 from perdure.kernel.wait_specs import MAX_SIGNAL_NAME
 from perdure.kernel.waits import fail, resolve, signal_output, woke_at
@@ -26,9 +27,16 @@ _BLANKS: Final = frozenset(b" \t\r\n")
 _SURROGATE: Final = re.compile("[\ud800-\udfff]")
 
 
+class Timed(Protocol):
+    """Whoever decides on a run's snapshot at some time (µs since the epoch)."""
+
+    run: Run
+    now: int
+
+
 def on_timer_fired(turn: Turn, event: TimerFired) -> None:
     """A WAIT is over; a wait for a signal has timed out (G-87)."""
-    turn.ignored = _not_due(turn, event)
+    turn.ignored = not_due(turn, event)
     if turn.ignored is not None:
         return
     node = event.node
@@ -41,7 +49,7 @@ def on_timer_fired(turn: Turn, event: TimerFired) -> None:
     propagate(turn, turn.plan.shape.successors.get(node, ()))
 
 
-def _not_due(turn: Turn, event: TimerFired) -> str | None:
+def not_due(turn: Timed, event: TimerFired) -> str | None:
     """Why a timer does not count, or None when it does (G-86)."""
     node, state = event.node, turn.run.nodes.get(event.node)
     if turn.run.status != "running":
@@ -64,7 +72,7 @@ def on_signal_received(turn: Turn, event: SignalReceived) -> None:
 
     Raises InvalidRequest for a name or payload that cannot be, RunFinished after the end.
     """
-    payload = _checked(turn, event.name, event.payload)
+    payload = checked_signal(turn.deps.codec, event.name, event.payload)
     turn.require_running()
     if any(kept.id == event.id for kept in turn.run.signals):
         turn.ignored = f"signal {event.id} is kept already: this one is a duplicate"
@@ -92,7 +100,7 @@ def longest_waiting(turn: Turn, name: str) -> tuple[str, NodeState] | None:
     return node, turn.run.nodes[node]
 
 
-def _checked(turn: Turn, name: str, payload: Raw | None) -> Raw | None:
+def checked_signal(codec: Codec, name: str, payload: Raw | None) -> Raw | None:
     """The payload as it is recorded: without blanks around it, None when there is none."""
     if not name:
         raise InvalidRequest("a signal needs a name")
@@ -105,7 +113,7 @@ def _checked(turn: Turn, name: str, payload: Raw | None) -> Raw | None:
     if not payload:
         return None
     try:
-        turn.deps.codec.decode(payload)
+        codec.decode(payload)
     except InvalidRequest as error:
         raise InvalidRequest(f"the payload of signal {name} is {error}") from error
     ends = memoryview(payload)

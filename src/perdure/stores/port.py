@@ -19,6 +19,7 @@ import msgspec
 from perdure.model.status import RunStatus
 
 if TYPE_CHECKING:
+    from perdure.stores.children import Outgoing
     from perdure.stores.moving import SavedRun
 
 NEVER = 2**63 - 1
@@ -82,13 +83,22 @@ class Reopen(msgspec.Struct, frozen=True):
     deadline: int | None = None
 
 
-RunChange: TypeAlias = Finish | Release | Stall | Reopen
+class Continue(msgspec.Struct, frozen=True, gc=False):
+    """A workflow's run goes on as new: the row it rides on is where loading begins from now on, and
+    nobody reads the rows before it any more; they are forgotten with the next purge at the latest.
+    The run keeps its owner, its mail and how far that was read. The deadline begins anew."""
+
+    deadline: int | None = None
+
+
+RunChange: TypeAlias = Finish | Release | Stall | Reopen | Continue
 
 
 class Message(msgspec.Struct, frozen=True):
     """Something for a run from outside its owner. `id` is made by the sender (a dedupe key is
     that id): posting it twice is posting it once. `kind`: "signal", "cancel", "pause",
     "unpause"; `name`: the signal's; `body`: JSON text (a signal's payload, a cancel's reason).
+    The store itself posts "child-started" and "child-finished" (see stores/children.py).
 
     An "unpause" and a "cancel" also end a stall, and forget the crashes that led to it: apply
     mail before anything is dispatched."""
@@ -156,7 +166,8 @@ class JournalRow(msgspec.Struct, gc=False):
     recognised as `mine`. Number tries from 1: 0 is the store's own. `epoch` is checked only when
     a `change` rides along. `payloads` are the values over 4 KiB that `body` refers to by number.
     `read`: how many messages the run has applied, this row's included; never less than the row
-    before says.
+    before says. `outgoing`: what becomes of other runs with the row, in this order, in its
+    transaction (see stores/children.py); a run's first row carries none.
     """
 
     run: bytes
@@ -169,6 +180,7 @@ class JournalRow(msgspec.Struct, gc=False):
     read: int = 0
     payloads: Sequence[bytes] = ()
     change: RunChange | None = None
+    outgoing: Sequence[Outgoing] = ()
 
 
 #: accepted: durable now. mine: an earlier try of these very bytes was already durable.
@@ -403,7 +415,7 @@ class Store(Protocol):
     async def purge(self, limit: int) -> int:
         """Forget finished runs past their `purge_at`, with everything of theirs, the longest due
         first, at most `limit`; how many. Never one that ended less than ten leases ago, nor one
-        that is claimed for a retry."""
+        that is claimed for a retry. And, not counted, rows from before a Continue."""
 
     def subscribe(
         self, call: Callable[[], None], posted: PostedCall | None = None
@@ -414,7 +426,8 @@ class Store(Protocol):
         does closing the store."""
 
     async def rows(self, key: bytes, after: int) -> Sequence[StoredRow]:
-        """A run's journal rows with a number over `after`, in order: for who follows it."""
+        """A run's journal rows with a number over `after`, in order: for who follows it. None
+        from before its last Continue."""
 
     async def save(self, key: bytes) -> SavedRun:
         """Everything of a run as of one moment. Raises NotFound."""

@@ -35,18 +35,22 @@ from perdure.conformance.rows import (
     worker,
 )
 from perdure.model.errors import NotFound, RunActive, StoreError
+from perdure.stores.children import ChildCancel, ChildStart
 from perdure.stores.port import (
     LEASE,
     PURGE_AFTER,
     Claim,
+    Continue,
     Finish,
     JournalRow,
+    Message,
     NewRun,
     Park,
     Release,
     Reopen,
     RunQuery,
     Stall,
+    StoredDefinition,
 )
 from tests.conformance.store.places import MemorySuite, SqliteSuite
 
@@ -79,8 +83,34 @@ CHANGES = FIRST_CHANGES | st.builds(
     hash=st.just("h2"),
     ready_at=TIMES,
     deadline=st.none() | TIMES,
-)
+) | st.builds(Continue, deadline=st.none() | TIMES)  # fmt: skip
 PAYLOADS = st.lists(BYTES, max_size=2)
+
+
+@st.composite
+def outgoing(draw: st.DrawFn) -> Any:
+    """Something that a row says to another run. Tasks and runs are few, so that calls meet."""
+    task = draw(st.sampled_from(["t", "u", "v"]))
+    kind = draw(st.sampled_from(["start", "start", "cancel", "post"]))
+    if kind == "cancel":
+        return ChildCancel(task, "enough")
+    definition, id = draw(ADDRESSES)
+    if kind == "post":
+        return Message(definition, id, draw(st.sampled_from("pq")), "signal")
+    made = draw(st.none() | starts().map(lambda run: renamed(run, definition, id)))
+    known = None if made is None else definition_of(made)
+    return ChildStart(task, "n", (definition, id), made, known, b"{}", draw(st.booleans()))
+
+
+def renamed(run: NewRun, definition: str, id: str) -> NewRun:
+    """It under this name, and a key that no other run has."""
+    n = 100 + int(run.created - BORN) * 10 + len(definition + id)
+    first = msgspec.structs.replace(run.first, run=key(n))
+    return msgspec.structs.replace(run, key=key(n), first=first, definition=definition, id=id)
+
+
+def definition_of(run: NewRun) -> StoredDefinition:
+    return StoredDefinition("p", run.definition, "1", "graph", b"{}", BORN)
 
 
 @st.composite
@@ -95,6 +125,7 @@ def rows(draw: st.DrawFn) -> JournalRow:
         read=draw(st.integers(0, 3)),
         payloads=draw(PAYLOADS),
         change=draw(CHANGES),
+        outgoing=draw(st.just(()) | st.lists(outgoing(), max_size=2)),
     )
 
 
@@ -181,8 +212,12 @@ class Stores(RuleBasedStateMachine):
     def start(self, batch: list[NewRun]) -> None:
         self.both("start", lambda store: start(store, *batch))
 
-    @rule(data=st.data(), n=RUNS, change=CHANGES, payloads=PAYLOADS)
-    def the_owner_goes_on(self, data: Any, n: int, change: Any, payloads: list[bytes]) -> None:
+    @rule(
+        n=RUNS, change=CHANGES, payloads=PAYLOADS, said=st.lists(outgoing(), max_size=2)
+    )  # fmt: skip
+    def the_owner_goes_on(
+        self, n: int, change: Any, payloads: list[bytes], said: list[Any]
+    ) -> None:
         """A row as a live owner writes it, which random rows seldom are."""
         loaded = self.both("load", lambda store: store.load(key(n)))
         if isinstance(loaded, str) or loaded.run.owner is None:
@@ -194,6 +229,7 @@ class Stores(RuleBasedStateMachine):
             epoch=loaded.run.epoch,
             payloads=payloads,
             change=change,
+            outgoing=said,
         )
         self.both("commit", lambda store: commit(store, goes_on))
         refs = [(goes_on.seq, at) for at in range(len(payloads))]
@@ -372,6 +408,7 @@ class Stores(RuleBasedStateMachine):
     @rule()
     def both_hold_the_same_rows_and_mail(self) -> None:
         for n in range(6):
+            self.both("mail", lambda store, n=n: store.mail(key(n), 0))
             self.both("load", lambda store, n=n: store.load(key(n)))
         self.both("mailed", lambda store: store.mailed(self.alive[0]))
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from perdure.conformance.store.children import Children
 from perdure.conformance.store.claims import Claims
+from perdure.conformance.store.continuing import Continuing
 from perdure.conformance.store.fence import Fence
 from perdure.conformance.store.finding import Finding
 from perdure.conformance.store.hints import Hints
@@ -22,7 +24,7 @@ from perdure.conformance.store.workers import Workers
 
 class StoreSuite(
     Starting, Fence, Values, Finding, Claims, Workers, Leases, Mailboxes, Parking, Retrying,
-    Purging, Versions, Moving, Hints, Sharing, Many,
+    Purging, Children, Continuing, Versions, Moving, Hints, Sharing, Many,
 ):  # fmt: skip
     """What every store must do. Subclass it, say how a store is `make`d and how one of its workers
     is `kill`ed (see StoreBed for the rest), and run it."""

@@ -28,6 +28,8 @@ class Attempt(msgspec.Struct, gc=False):
     number: int
     input: Any
     timeout: int | None = None
+    #: The step to run, where the definition holds it.
+    step: Any = None
 
 
 class StepNotRegistered(PerdureError):

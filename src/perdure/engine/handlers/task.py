@@ -13,7 +13,7 @@ import functools
 import inspect
 import logging
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from concurrent.futures import Future
 from contextlib import suppress
 from typing import Any, Final, Protocol
@@ -90,8 +90,8 @@ class TaskHandler:
             _log.exception("step %s: its retry_on failed, so it is not tried again", step.name)
             return False
 
-    async def run(self, attempt: Attempt, context: StepContext, /) -> Any:
-        """What the step's function returned.
+    def run(self, attempt: Attempt, context: StepContext, /) -> Coroutine[Any, Any, Any]:
+        """What the step's function returned. (One coroutine less than an `async def`.)
 
         Raises StepNotRegistered; Permanent of InvalidRequest when the input does not fit the
         function; what the function raised. When it is cancelled at the moment a `def` ends, the
@@ -106,11 +106,23 @@ class TaskHandler:
             args, kwargs = bind(attempt.input.get("input", UNSET))
         except InvalidRequest as error:
             raise Permanent(error) from error
+        return self.perform(self._steps[name], function, is_async, context, args, kwargs)
+
+    async def perform(
+        self,
+        step: RunnableStep,
+        function: Callable[..., Any],
+        is_async: bool,
+        context: StepContext,
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+    ) -> Any:
+        """What the function returned; see `run`."""
         try:
             if is_async:
                 return await function(*args, **kwargs)
             work = functools.partial(function, *args, **kwargs)
-            return await self._in_thread(self._steps[name], context, work)
+            return await self._in_thread(step, context, work)
         except Exception:
             raise
         except BaseException as error:

@@ -13,6 +13,7 @@ from typing import Final
 from perdure.model.status import RunStatus
 from perdure.stores.port import (
     NEVER,
+    Continue,
     Finish,
     JournalRow,
     Mail,
@@ -94,6 +95,9 @@ class MemoryRun:
     def change(self, row: JournalRow) -> None:
         """Carry out what rides on the row; the caller has checked that it may."""
         change = row.change
+        if isinstance(change, Continue):
+            self._begin_at(row.seq, change)
+            return
         self.owner = None
         if isinstance(change, Finish):
             self.status = change.status
@@ -112,6 +116,11 @@ class MemoryRun:
             self.ready_at = min(change.ready_at, row.at) if unread else change.ready_at
             if isinstance(change, Reopen):
                 self._reopen(change)
+
+    def _begin_at(self, seq: int, change: Continue) -> None:
+        self.base_seq, self.deadline = seq, change.deadline
+        for old in [old for old in self.journal if old < seq]:
+            del self.journal[old]
 
     def _reopen(self, change: Reopen) -> None:
         self.status = "running"

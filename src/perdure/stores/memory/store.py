@@ -11,7 +11,9 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 from perdure.model.errors import NotFound, PayloadMissing, RunActive, StoreError
+from perdure.stores.children import ChildStart
 from perdure.stores.hints import Hints
+from perdure.stores.memory.children import Children
 from perdure.stores.memory.moving import restore, save
 from perdure.stores.memory.places import Places
 from perdure.stores.memory.run import MemoryRun
@@ -29,6 +31,7 @@ from perdure.stores.port import (
     Claim,
     CommitDone,
     DefinitionSeen,
+    Finish,
     JournalRow,
     LoadedRun,
     Mail,
@@ -66,6 +69,7 @@ class MemoryStore:
         self._hints = Hints()
         #: By how many it is open: an engine and clients may share the object.
         self._users = 0
+        self._children = Children(self._runs, self._ids, self._post_now, self._start_child)
 
     async def open(self) -> None:
         """One more uses it."""
@@ -96,7 +100,7 @@ class MemoryStore:
         verdicts: list[Verdict] = []
         for row in rows:
             run = runs.get(row.run)
-            if run is None:
+            if run is None or row.seq < run.base_seq:
                 verdicts.append("refused")
             elif (found := run.journal.get(row.seq)) is not None:
                 mine = found.writer == row.writer and found.commit == row.commit
@@ -104,6 +108,8 @@ class MemoryStore:
             elif row.change is None and run.status == "running":
                 run.append(row)
                 verdicts.append("accepted")
+                if row.outgoing:
+                    self._children.after(row)
             elif row.change is None or not run.takes(row):
                 verdicts.append("refused")
             else:
@@ -111,10 +117,13 @@ class MemoryStore:
                 run.change(row)
                 self._moved(row.run, run)
                 verdicts.append("accepted")
+                self._children.after(row)
         done(verdicts)
+        self._told()
 
     def start(self, runs: Sequence[NewRun], done: StartDone) -> None:
         done([self._start(new) for new in runs])
+        self._told()
 
     def _start(self, new: NewRun) -> Started:
         if new.key in self._runs:
@@ -124,7 +133,20 @@ class MemoryStore:
             return Started("exists", key)
         run = self._runs[key] = MemoryRun(new)
         self._moved(key, run)
+        if isinstance(new.first.change, Finish):
+            self._children.tell(run)
         return Started("created", key)
+
+    def _start_child(self, start: ChildStart) -> None:
+        assert start.run is not None and start.definition is not None  # noqa: PT018
+        self._definitions.setdefault(start.definition.hash, start.definition)
+        self._start(start.run)
+
+    def _told(self) -> None:
+        """Let others in this process know what runs were told of one another."""
+        if sent := self._children.sent:
+            self._children.sent = []
+            self._hints.give_posted([m for m, _ in sent], [p for _, p in sent])
 
     def _moved(self, key: bytes, run: MemoryRun) -> None:
         """A run has another owner or time than before."""
@@ -140,6 +162,9 @@ class MemoryStore:
         if any(one.outcome == "posted" for one in posted):
             self._hints.give_posted(messages, posted)
         return posted
+
+    def _post_now(self, message: Message) -> Posted:
+        return self._post(message, self.now())
 
     def _post(self, message: Message, now: int) -> Posted:
         key = self._ids.get((message.definition, message.run_id))
@@ -239,7 +264,11 @@ class MemoryStore:
         return save(run, self._definitions.get(run.hash))
 
     async def restore(self, saved: SavedRun, purge_at: int | None) -> Started:
-        return restore(self._runs, self._ids, self._definitions, saved, purge_at)
+        started = restore(self._runs, self._ids, self._definitions, saved, purge_at)
+        if started.outcome == "created" and saved.run.status != "running":
+            self._children.tell(self._runs[started.key])
+            self._told()
+        return started
 
     async def definition(self, hash: str) -> StoredDefinition:
         try:
@@ -379,4 +408,5 @@ class MemoryStore:
             run = self._runs.pop(key)
             del self._ids[run.new.definition, run.new.id]
             self._places.remove(key, run)
+            self._children.forget(key)
         return len(gone)

@@ -7,15 +7,25 @@ collisions are rare, and the plain way costs a third less.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Final, TypeAlias
 
-from perdure.stores.port import NEVER, Finish, JournalRow, Release, Reopen, Stall, Verdict
+from perdure.stores.port import (
+    NEVER,
+    Continue,
+    Finish,
+    JournalRow,
+    Release,
+    Reopen,
+    Stall,
+    Verdict,
+)
 from perdure.stores.sqlite.driver import Connection, IntegrityError
 from perdure.stores.sqlite.queries import MOST_ROWS, query, query_for, rows_at_once
 from perdure.stores.sqlite.transaction import Transaction
 
 Parameters: TypeAlias = list[Any]
+After: TypeAlias = Callable[[Sequence[JournalRow]], None]
 
 #: What `outcome` gives.
 _OUTCOME: Final = (
@@ -28,11 +38,12 @@ class _Refused(Exception):
     """Some row of the batch cannot go in as it is."""
 
 
-def commit_rows(db: Connection, rows: Sequence[JournalRow]) -> list[Verdict]:
-    """Append rows with what rides on them, in one transaction; a verdict per row, in order."""
+def commit_rows(db: Connection, rows: Sequence[JournalRow], after: After) -> list[Verdict]:
+    """Append rows with what rides on them, in one transaction; a verdict per row, in order.
+    `after` carries out what accepted rows carry besides, before the transaction ends."""
     try:
         for row in rows:
-            if row.change is not None or row.payloads:
+            if row.change is not None or row.payloads or row.outgoing:
                 break
         else:
             if len(rows) <= MOST_ROWS:
@@ -40,9 +51,10 @@ def commit_rows(db: Connection, rows: Sequence[JournalRow]) -> list[Verdict]:
                 return _verdicts_of_one_statement(db, rows)
         with Transaction(db):
             _append_all(db, rows)
+            after(rows)
     except (IntegrityError, _Refused):
         with Transaction(db):
-            return [_append_one(db, row) for row in rows]
+            return [_append_alone(db, row, after) for row in rows]
     return ["accepted"] * len(rows)
 
 
@@ -78,7 +90,7 @@ def outcome(row: JournalRow) -> tuple[Any, ...]:
     """What a row's change makes of its run: status, ready_at, stalled, finished, output,
     output_seq, output_n, failure, purge_at."""
     change = row.change
-    assert change is not None
+    assert change is not None and not isinstance(change, Continue)  # noqa: PT018
     if isinstance(change, Finish):
         seq = None if change.output_ref is None else row.seq
         result = (change.output, seq, change.output_ref, change.failure, change.purge_at)
@@ -120,13 +132,22 @@ def _append_all(db: Connection, rows: Sequence[JournalRow]) -> None:
     if insert_many(db, "append", 7, journal_values(rows)) != len(rows):
         raise _Refused
     keep_payloads(db, rows)
-    changing = [row for row in rows if row.change is not None]
+    if not all(_go_on_as_new(db, row) for row in rows if isinstance(row.change, Continue)):
+        raise _Refused
+    changing = [row for row in rows if row.change is not None and type(row.change) is not Continue]
     values: Parameters = []
     for row in changing:
         values += _let_go_values(row)
     if insert_many(db, "let_go", 14, values) != len(changing):
         raise _Refused
     _end_stalls(db, changing)
+
+
+def _append_alone(db: Connection, row: JournalRow, after: After) -> Verdict:
+    verdict = _append_one(db, row)
+    if verdict == "accepted":
+        after([row])
+    return verdict
 
 
 def _append_one(db: Connection, row: JournalRow) -> Verdict:
@@ -137,11 +158,22 @@ def _append_one(db: Connection, row: JournalRow) -> Verdict:
             return _append_to_finished(db, row)
         mine = _author(db, row) == (row.writer, row.commit)
         return "mine" if mine else "refused"
-    if row.change is not None and not _let_go(db, row):
+    if row.change is not None and not _changed(db, row):
         db.execute(query("take_back"), (row.run, row.seq))
         return "refused"
     keep_payloads(db, [row])
     return "accepted"
+
+
+def _changed(db: Connection, row: JournalRow) -> bool:
+    return _go_on_as_new(db, row) if isinstance(row.change, Continue) else _let_go(db, row)
+
+
+def _go_on_as_new(db: Connection, row: JournalRow) -> bool:
+    assert isinstance(row.change, Continue)
+    place = {"key": row.run, "owner": row.writer, "epoch": row.epoch, "seq": row.seq}
+    said = db.execute(query("continue_run"), {**place, "deadline": row.change.deadline})
+    return said.rowcount == 1
 
 
 def _let_go(db: Connection, row: JournalRow) -> bool:
@@ -189,5 +221,6 @@ def _reopened(row: JournalRow, change: Reopen) -> dict[str, Any]:
 
 
 def _author(db: Connection, row: JournalRow) -> tuple[str, int] | None:
-    found: tuple[str, int] | None = db.execute(query("author"), (row.run, row.seq)).fetchone()
+    place = {"key": row.run, "seq": row.seq}
+    found: tuple[str, int] | None = db.execute(query("author"), place).fetchone()
     return found

@@ -15,10 +15,11 @@ from perdure.stores.takeover import ENDS_STALL
 def post(db: Connection, messages: Sequence[Message], now: int) -> list[Posted]:
     """Put messages into mailboxes; an answer per message, in order."""
     with Transaction(db):
-        return [_post(db, message, now) for message in messages]
+        return [post_one(db, message, now) for message in messages]
 
 
-def _post(db: Connection, message: Message, now: int) -> Posted:
+def post_one(db: Connection, message: Message, now: int) -> Posted:
+    """Put a message into its mailbox, within a transaction."""
     found = db.execute(query("addressee"), (message.definition, message.run_id)).fetchone()
     if found is None:
         return Posted("missing")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from perdure.model.errors import NotFound
 from perdure.stores.moving import SavedPayload, SavedRow, SavedRun
 from perdure.stores.port import NEVER, RunRow, Started, StoredDefinition, StoredRow
+from perdure.stores.sqlite.children import Sent, tell_waiters
 from perdure.stores.sqlite.driver import Connection
 from perdure.stores.sqlite.mailbox import read_mail
 from perdure.stores.sqlite.queries import query
@@ -14,11 +15,15 @@ from perdure.stores.sqlite.transaction import Transaction
 
 def read_rows(db: Connection, key: bytes, after: int) -> list[StoredRow]:
     """The journal from a number on."""
-    return [StoredRow(*row) for row in db.execute(query("rows_after"), (key, after)).fetchall()]
+    return [
+        StoredRow(*row)
+        for row in db.execute(query("rows_after"), {"key": key, "after": after}).fetchall()
+    ]
 
 
 def save(db: Connection, key: bytes) -> SavedRun:
     """Everything of the run. Raises NotFound."""
+    whole = {"key": key}
     with Transaction(db, write=False):
         found = db.execute(query("run_of_key"), (key,)).fetchone()
         if found is None:
@@ -27,15 +32,17 @@ def save(db: Connection, key: bytes) -> SavedRun:
         known = db.execute(query("definition"), (run.hash,)).fetchone()
         return SavedRun(
             run,
-            [SavedRow(*row) for row in db.execute(query("save_journal"), (key,)).fetchall()],
-            [SavedPayload(*row) for row in db.execute(query("save_payloads"), (key,)).fetchall()],
+            [SavedRow(*row) for row in db.execute(query("save_journal"), whole).fetchall()],
+            [SavedPayload(*row) for row in db.execute(query("save_payloads"), whole).fetchall()],
             read_mail(db, key, 0),
             None if known is None else StoredDefinition(*known),
         )
 
 
-def restore(db: Connection, saved: SavedRun, purge_at: int | None) -> Started:
-    """Insert the run in one transaction, unless it is there."""
+def restore(db: Connection, saved: SavedRun, purge_at: int | None, now: int, sent: Sent) -> Started:
+    """Insert the run in one transaction, unless it is there. Whoever waits for it is told how it
+    ended, if it has."""
+    sent.clear()
     row = saved.run
     with Transaction(db):
         if db.execute(query("has_run"), (row.key,)).fetchone():
@@ -44,6 +51,8 @@ def restore(db: Connection, saved: SavedRun, purge_at: int | None) -> Started:
         if there:
             return Started("exists", there[0])
         _insert(db, saved, purge_at)
+        if row.status != "running":
+            tell_waiters(db, [row.key], now, sent)
         return Started("created", row.key)
 
 

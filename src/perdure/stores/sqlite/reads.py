@@ -58,7 +58,7 @@ def read_payloads(db: Connection, key: bytes, refs: Sequence[tuple[int, int]]) -
     """Large values, in the order asked for."""
     found: list[bytes] = []
     for seq, n in refs:
-        row = db.execute(query("payload"), (key, seq, n)).fetchone()
+        row = db.execute(query("payload"), {"key": key, "seq": seq, "n": n}).fetchone()
         if row is None:
             raise PayloadMissing(
                 f"run {key.hex()} lacks the payload {n} of its row {seq}: restore it from a backup"

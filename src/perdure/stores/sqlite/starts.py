@@ -9,6 +9,7 @@ from perdure.model.status import TERMINAL
 from perdure.stores.port import NewRun, Started
 from perdure.stores.sqlite.driver import Connection, IntegrityError
 from perdure.stores.sqlite.journal import (
+    After,
     Parameters,
     insert_many,
     journal_values,
@@ -19,18 +20,20 @@ from perdure.stores.sqlite.queries import query
 from perdure.stores.sqlite.transaction import Transaction
 
 
-def start_runs(db: Connection, runs: Sequence[NewRun]) -> list[Started]:
-    """Insert runs in one transaction; an answer per run, in order."""
+def start_runs(db: Connection, runs: Sequence[NewRun], after: After) -> list[Started]:
+    """Insert runs in one transaction; an answer per run, in order. `after`: see commit_rows."""
     try:
         with Transaction(db):
-            _insert(db, runs)
+            insert_runs(db, runs)
+            after([new.first for new in runs])
     except IntegrityError:
         with Transaction(db):
-            return [_start_one(db, new) for new in runs]
+            return [_start_one(db, new, after) for new in runs]
     return [Started("created", new.key) for new in runs]
 
 
-def _insert(db: Connection, runs: Sequence[NewRun]) -> None:
+def insert_runs(db: Connection, runs: Sequence[NewRun]) -> None:
+    """Insert runs that are not there, within a transaction."""
     values: Parameters = []
     for new in runs:
         values += _run_values(new)
@@ -40,13 +43,14 @@ def _insert(db: Connection, runs: Sequence[NewRun]) -> None:
     keep_payloads(db, firsts)
 
 
-def _start_one(db: Connection, new: NewRun) -> Started:
+def _start_one(db: Connection, new: NewRun, after: After) -> Started:
     if db.execute(query("has_run"), (new.key,)).fetchone():
         return Started("mine", new.key)
     there = db.execute(query("run_of_id"), (new.definition, new.id)).fetchone()
     if there:
         return Started("exists", there[0])
-    _insert(db, [new])
+    insert_runs(db, [new])
+    after([new.first])
     return Started("created", new.key)
 
 

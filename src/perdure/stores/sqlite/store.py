@@ -46,6 +46,7 @@ from perdure.stores.port import (
     WorkerSeen,
 )
 from perdure.stores.sqlite import claims, mailbox, moving, reads, versions, workers
+from perdure.stores.sqlite.children import Sent, carry_out
 from perdure.stores.sqlite.driver import (
     Connection,
     Error,
@@ -65,14 +66,14 @@ from perdure.stores.sqlite.migrate import (
     check_schema,
     migrate,
 )
-from perdure.stores.sqlite.purge import PURGED_AT_ONCE, purge_some
+from perdure.stores.sqlite.purge import purge
 from perdure.stores.sqlite.queries import query
 from perdure.stores.sqlite.readers import Readers
 from perdure.stores.sqlite.sharing import lock_file
 from perdure.stores.sqlite.starts import start_runs
 from perdure.stores.sqlite.transaction import Transaction
 from perdure.stores.sqlite.watch import Watch
-from perdure.stores.sqlite.writer import Writer
+from perdure.stores.sqlite.writer import Done, Writer
 
 _log = logging.getLogger("perdure.stores")
 
@@ -235,9 +236,15 @@ class SqliteStore:
         if self._writer is None:
             done(self._no_writer())
             return
-        if any(type(row.change) in _FREES for row in rows):
+        if any(type(row.change) in _FREES or row.outgoing for row in rows):
             done = self._freeing(done)
-        self._writer.submit(lambda db: commit_rows(self._there(db), rows), done, len(rows))
+        self._writer.submit(*self._telling(partial(commit_rows, rows=rows), done), len(rows))
+
+    def _told(self, sent: Sent) -> None:
+        """Let others in this process know what runs were told of one another."""
+        if sent:
+            self._due.changed()
+            self._hints.give_posted([m for m, _ in sent], [p for _, p in sent])
 
     def start(self, runs: Sequence[NewRun], done: StartDone) -> None:
         if self._writer is None:
@@ -245,7 +252,23 @@ class SqliteStore:
             return
         if any(new.owner is None for new in runs):
             done = self._freeing(done)
-        self._writer.submit(lambda db: start_runs(self._there(db), runs), done, 2 * len(runs))
+        self._writer.submit(*self._telling(partial(start_runs, runs=runs), done), 2 * len(runs))
+
+    def _telling(self, do: Any, done: Any) -> tuple[Callable[[Connection], Any], Done[Any]]:
+        """Work by which runs are told of one another, and the answer to it."""
+        sent: Sent = []
+
+        def work(db: Connection) -> Any:
+            sent.clear()
+            after = partial(carry_out, db, now=self.now(), sent=sent)
+            return do(self._there(db), after=after)
+
+        def answered(answer: Any) -> None:
+            done(answer)
+            if not isinstance(answer, Exception):
+                self._told(sent)
+
+        return work, answered
 
     async def define(self, definition: StoredDefinition) -> None:
         d = definition
@@ -256,17 +279,14 @@ class SqliteStore:
         await self._write.call(lambda db: versions.publish(db, definition))
 
     async def restore(self, saved: SavedRun, purge_at: int | None) -> Started:
-        return await self._write.call(lambda db: moving.restore(self._there(db), saved, purge_at))
+        sent: Sent = []
+        restore = partial(moving.restore, saved=saved, purge_at=purge_at, now=self.now(), sent=sent)
+        started = await self._write.call(lambda db: restore(self._there(db)))
+        self._told(sent)
+        return started
 
     async def purge(self, limit: int) -> int:
-        write, purged = self._write, 0
-        while (left := limit - purged) > 0:
-            some = min(left, PURGED_AT_ONCE)
-            gone = await write.call(partial(purge_some, limit=some, now=self.now()), some * 10)
-            purged += gone
-            if gone < some:
-                break
-        return purged
+        return await purge(self._write, limit, self.now)
 
     # -------------------------------------------------------------------------------------- mail
 

@@ -216,7 +216,7 @@ def test_a_file_is_read_while_another_process_writes_whatever_the_library(
 def test_reading_only_wants_a_schema_it_knows(tmp_path: Path) -> None:
     path = tmp_path / "runs.db"
     path.touch()
-    with pytest.raises(StoreError, match="has schema 0, not 2"):
+    with pytest.raises(StoreError, match="has schema 0, not 3"):
         asyncio.run(SqliteStore(path, read_only=True).open())
     path.write_bytes(b"hello" * 100)
     with pytest.raises(StoreError, match="is not a SQLite database"):

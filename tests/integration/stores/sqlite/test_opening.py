@@ -144,7 +144,7 @@ def test_a_database_of_a_newer_perdure_is_left_alone(tmp_path: Path) -> None:
     filled(path)
     execute(path, "UPDATE meta SET value = '7' WHERE key = 'schema'")
     message = refused(path)
-    assert "has schema 7, this perdure knows 2" in message
+    assert "has schema 7, this perdure knows 3" in message
     assert "upgrade perdure" in message
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pytest
 
 from perdure.model.errors import NotFound, StoreError
@@ -21,6 +23,10 @@ def row(seq: int, body: bytes) -> JournalRow:
     return JournalRow(KEY, seq, AT + seq, "w", seq, body, 0, seq * 10)
 
 
+def nothing(rows: Sequence[JournalRow]) -> None:
+    """These rows carry nothing for others."""
+
+
 def database(*bodies: bytes) -> Connection:
     """One run with these rows."""
     db = sqlite3.connect(":memory:", isolation_level=None)
@@ -28,9 +34,9 @@ def database(*bodies: bytes) -> Connection:
         for statement in statements(migration(number)):
             db.execute(statement)
     first = row(1, bodies[0])
-    start_runs(db, [NewRun(KEY, "one", "1", "v", "h", AT, first, "w", NEVER)])
+    start_runs(db, [NewRun(KEY, "one", "1", "v", "h", AT, first, "w", NEVER)], nothing)
     for seq, body in enumerate(bodies[1:], 2):
-        assert commit_rows(db, [row(seq, body)]) == ["accepted"]
+        assert commit_rows(db, [row(seq, body)], nothing) == ["accepted"]
     return db
 
 

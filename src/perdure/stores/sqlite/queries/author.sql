@@ -1,1 +1,2 @@
-SELECT writer, commit_id FROM journal WHERE run = ? AND seq = ?
+SELECT writer, commit_id FROM journal
+WHERE run = :key AND seq = :seq AND seq >= (SELECT base_seq FROM run WHERE key = :key)

@@ -1,1 +1,3 @@
-SELECT value FROM payload WHERE run = ? AND seq = ? AND n = ?
+SELECT value FROM payload
+WHERE run = :key AND seq = :seq AND n = :n
+    AND seq >= (SELECT base_seq FROM run WHERE key = :key)

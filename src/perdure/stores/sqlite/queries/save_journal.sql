@@ -1,1 +1,3 @@
-SELECT seq, at, writer, commit_id, read, body FROM journal WHERE run = ? ORDER BY seq
+SELECT seq, at, writer, commit_id, read, body FROM journal
+WHERE run = :key AND seq >= (SELECT base_seq FROM run WHERE key = :key)
+ORDER BY seq

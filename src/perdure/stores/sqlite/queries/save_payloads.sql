@@ -1,1 +1,3 @@
-SELECT seq, n, value FROM payload WHERE run = ? ORDER BY seq, n
+SELECT seq, n, value FROM payload
+WHERE run = :key AND seq >= (SELECT base_seq FROM run WHERE key = :key)
+ORDER BY seq, n

@@ -1,0 +1,138 @@
+"""Client for synchronous programs, as the asynchronous one.
+
+Written by .ci/mirror.py from perdure/client/client.py:
+change that, and run the script again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
+from typing import Any, TypeVar, Unpack, overload
+
+from perdure.blocking.mirroring import Mirrored
+from perdure.blocking.run import Run
+from perdure.client.definitions import DefinitionInfo
+from perdure.client.options import RunOptions, StartOptions
+from perdure.client.run import RunInfo
+from perdure.flow.driver import Driver
+from perdure.model.definition import Definition
+from perdure.model.status import RunStatus
+from perdure.stores.port import Store
+
+I = TypeVar("I")  # noqa: E741
+O = TypeVar("O")  # noqa: E741
+
+
+class Client(Mirrored):
+    """`Client("sqlite:///orders.db")`, used as a context manager. Safe to use from many
+    threads, and in a child after a fork; making one does no I/O."""
+
+    Handle = Run
+
+    def __init__(self, store: str | Store | Driver, /) -> None:
+        super()._make(store)
+
+    @overload
+    def start(
+        self, definition: Definition[None, O], /, **options: Unpack[StartOptions]
+    ) -> Run[O]: ...
+
+    @overload
+    def start(
+        self, definition: Definition[I, O], input: I, /, **options: Unpack[StartOptions]
+    ) -> Run[O]: ...
+
+    @overload
+    def start(
+        self, definition: str, input: object = ..., /, **options: Unpack[StartOptions]
+    ) -> Run[Any]: ...
+
+    def start(
+        self,
+        definition: Definition[Any, Any] | str,
+        input: object = None,
+        /,
+        **options: Unpack[StartOptions],
+    ) -> Run[Any]:
+        """Start a run; durable when this returns.
+
+        See StartOptions for what can be said. A run that exists already raises AlreadyStarted
+        (its `run` is the handle), or with if_exists="join" its handle is returned and the input
+        ignored; a warning is logged when it is not the one the run was started with. Raises
+        InvalidRequest and the like with nothing written, StoreError when it is not known whether
+        the start was recorded.
+        """
+        made: Run[Any] = self._handle(self._call(self._async.start(definition, input, **options)))
+        return made
+
+    @overload
+    def run(self, definition: Definition[None, O], /, **options: Unpack[RunOptions]) -> O: ...
+
+    @overload
+    def run(
+        self, definition: Definition[I, O], input: I, /, **options: Unpack[RunOptions]
+    ) -> O: ...
+
+    @overload
+    def run(
+        self, definition: str, input: object = ..., /, **options: Unpack[RunOptions]
+    ) -> Any: ...
+
+    def run(
+        self,
+        definition: Definition[Any, Any] | str,
+        input: object = None,
+        /,
+        **options: Unpack[RunOptions],
+    ) -> Any:
+        """Start (or join) a run and wait for its result; see `start` and `Run.result`.
+
+        `idempotency_key=k` is `id=k`: a second call returns the first run's outcome.
+        """
+        made: Any = self._call(self._async.run(definition, input, **options))
+        return made
+
+    @overload
+    def get(self, definition: Definition[Any, O], id: str, /) -> Run[O]: ...
+
+    @overload
+    def get(self, definition: str, id: str, /) -> Run[Any]: ...
+
+    def get(self, definition: Definition[Any, Any] | str, id: str, /) -> Run[Any]:
+        """A handle, without asking the store."""
+        made: Run[Any] = self._handle(self._async.get(definition, id))
+        return made
+
+    def runs(
+        self,
+        *,
+        workflow: str | Definition[Any, Any] | None = None,
+        status: RunStatus | Sequence[RunStatus] | None = None,
+        metadata: Mapping[str, str] | None = None,
+        created_after: datetime | None = None,
+    ) -> Iterator[RunInfo]:
+        """The runs that match, newest first. `metadata`: those that carry all of these; they are
+        looked for among the others, page by page."""
+        yield from self._each(
+            self._async.runs(
+                workflow=workflow, status=status, metadata=metadata, created_after=created_after
+            )
+        )
+
+    def publish(
+        self, definition: Definition[Any, Any], /, *, relabel: bool = False
+    ) -> DefinitionInfo:
+        """Make this the version that new runs by name, and retries, get; nothing is started, and
+        runs keep the version they have. One that was published before can be published again: a
+        rollback. Raises InvalidRequest, with nothing written, when its label is known with other
+        content; `relabel` accepts that, the label then means this one.
+        """
+        made: DefinitionInfo = self._call(self._async.publish(definition, relabel=relabel))
+        return made
+
+    def definitions(self, name: str | None = None, /) -> list[DefinitionInfo]:
+        """The versions the store knows, of one definition or of all: by name, the current one
+        first, then those published before it."""
+        made: list[DefinitionInfo] = self._call(self._async.definitions(name))
+        return made

@@ -1,0 +1,83 @@
+"""Engine for synchronous programs, as the asynchronous one.
+
+Written by .ci/mirror.py from perdure/client/engine.py:
+change that, and run the script again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import TypeVar
+
+from perdure.blocking.client import Client
+from perdure.blocking.mirroring import Serving
+from perdure.client.engine import Engine as AsyncEngine
+from perdure.client.engine import Listen
+from perdure.engine.handlers.http import HttpOptions
+from perdure.engine.secrets import Secrets
+from perdure.engine.shell import PARK_AFTER, POLL
+from perdure.flow.driver import Driver
+from perdure.flow.registry import Listed
+from perdure.model.durations import Duration
+from perdure.stores.port import Store
+
+Ev = TypeVar("Ev")
+
+
+class Engine(Serving, Client):
+    """`with Engine("sqlite:///orders.db", [order, ship]) as engine: ...`
+
+    definitions: graphs and steps, or modules that hold them. resources: objects steps ask for by
+    type. secrets: what `secrets.<name>` in graph documents reads, a mapping or a function.
+    http: limits and options of HTTP nodes. threads: how many `def` steps run at once. grace: how
+    long running attempts may take to end when the engine closes.
+
+    On entering, runs that an earlier process left go on. Raises DefinitionError for what is
+    wrong with the definitions, also for steps that a graph calls and that were not given. A graph
+    whose calls do not fit its steps is warned of, and each start of it raises DefinitionError,
+    while runs of it that are there go on. StoreError where the store cannot be opened. Installs
+    no signal handlers except in `serve`.
+    """
+
+    Twin = AsyncEngine
+
+    def __init__(
+        self,
+        store: str | Store | Driver,
+        definitions: Iterable[Listed] = (),
+        /,
+        *,
+        resources: Iterable[object] = (),
+        secrets: Mapping[str, str] | Callable[[str], str | None] | Secrets | None = None,
+        http: HttpOptions | None = None,
+        threads: int | None = None,
+        grace: Duration = 30,
+        poll: Duration = POLL,
+        park_after: Duration = PARK_AFTER,
+        name: str = "",
+    ) -> None:
+        super()._make(
+            store,
+            definitions,
+            resources=resources,
+            secrets=secrets,
+            http=http,
+            threads=threads,
+            grace=grace,
+            poll=poll,
+            park_after=park_after,
+            name=name,
+        )
+
+    def resume(self) -> int:
+        """Take every interrupted or waiting run that is due now; how many go on here, those
+        taken when the engine was entered included. Raises PerdureError outside `with`."""
+        made: int = self._call(self._async.resume())
+        return made
+
+    def listen(self, event: type[Ev], /) -> Callable[[Listen[Ev]], Listen[Ev]]:
+        """Decorate a function that is to hear of events of this class (see perdure.feed), after
+        they are durable, one at a time and in order. It may be async. What it raises is logged
+        and changes nothing."""
+        made: Callable[[Listen[Ev]], Listen[Ev]] = self._apply(lambda: self._async.listen(event))
+        return made

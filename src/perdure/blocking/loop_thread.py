@@ -1,0 +1,105 @@
+"""One event loop in a thread of its own, for all synchronous clients of a process.
+
+Started at the first call and once per process id: what a parent started does not run in its
+child after a fork, so a child that needs one starts its own (prefork servers). It ends with the
+process, after the clients that are still open were closed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import atexit
+import contextlib
+import os
+import threading
+from collections.abc import Coroutine
+from typing import Any, Final, TypeVar
+
+from perdure.model.errors import PerdureError
+
+T = TypeVar("T")
+
+#: How long the end of the process waits for what is open to close, in seconds.
+PATIENCE: Final = 30.0
+
+
+class LoopThread:
+    """A running event loop."""
+
+    def __init__(self) -> None:
+        self.pid = os.getpid()
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._run, name="perdure", daemon=True)
+        #: Coroutine functions to await before the loop ends, by what asked for it.
+        self.closing: dict[object, Any] = {}
+        self._thread.start()
+
+    def _run(self) -> None:
+        asyncio.set_event_loop(self._loop)
+        self._loop.run_forever()
+
+    def call(self, coroutine: Coroutine[Any, Any, T]) -> T:
+        """What the coroutine returns or raises. An interrupt of the caller (Ctrl-C) cancels it.
+
+        Raises PerdureError when called on the loop's own thread, which would wait for itself.
+        """
+        if threading.current_thread() is self._thread:
+            coroutine.close()
+            raise PerdureError(
+                "perdure.blocking was called in code that its own event loop runs (a workflow, an "
+                "`async def` step or listener): use a plain `def` step, or perdure.Client there"
+            )
+        future = asyncio.run_coroutine_threadsafe(coroutine, self._loop)
+        try:
+            return future.result()
+        except BaseException:
+            future.cancel()
+            raise
+
+    def end(self) -> None:
+        """Close what is open, then stop."""
+        for close in list(self.closing.values()):
+            future = asyncio.run_coroutine_threadsafe(close(), self._loop)
+            with contextlib.suppress(Exception):  # it is over: what is recorded is recorded
+                future.result(PATIENCE)
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join(PATIENCE)
+        if not self._thread.is_alive():
+            self._loop.close()
+
+
+_lock = threading.Lock()
+_current: LoopThread | None = None
+#: What a parent had at the fork: never closed here, for it shares files with the parent's.
+_parents: list[LoopThread] = []
+
+
+def lock() -> threading.Lock:
+    """What threads of this process hold while they change what they share here."""
+    return _lock
+
+
+def loop_thread() -> LoopThread:
+    """This process's loop thread; started if need be."""
+    global _current  # noqa: PLW0603  # one per process is the point
+    with _lock:
+        if _current is None:
+            _current = LoopThread()
+        return _current
+
+
+def _in_child() -> None:
+    global _current, _lock  # noqa: PLW0603
+    _lock = threading.Lock()  # the parent's may be held by a thread that is not here
+    if _current is not None:
+        _parents.append(_current)
+        _current = None
+
+
+def _at_exit() -> None:
+    if _current is not None:
+        _current.end()
+
+
+os.register_at_fork(after_in_child=_in_child)
+atexit.register(_at_exit)

@@ -1,0 +1,298 @@
+"""Runs that ask for other runs: made or joined once, told in the same transaction (rules 5, 6)."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import msgspec
+
+from perdure.conformance.bed import StoreBed, scene
+from perdure.conformance.capabilities import needs
+from perdure.conformance.rows import BORN, HASH, commit, definition, key, new, row, start, worker
+from perdure.model.errors import NotFound
+from perdure.stores.children import ChildCancel, ChildStart
+from perdure.stores.port import PURGE_AFTER, Finish, JournalRow, Message, Park, Store
+
+LARGE = b'"' + b"x" * 5000 + b'"'
+
+
+def asked(task: str, n: int, *, waits: bool = True, **more: Any) -> ChildStart:
+    """A call that asks for run n."""
+    run = new(n, ready_at=BORN, **more)
+    return ChildStart(
+        task, f"node-{task}", (run.definition, run.id), run, definition(), None, waits
+    )
+
+
+def asking(n: int, seq: int, *outgoing: Any, **more: Any) -> JournalRow:
+    """A row of run n that asks something of others."""
+    return row(n, seq, outgoing=outgoing, **more)
+
+
+async def told(store: Store, n: int) -> list[tuple[str, dict[str, Any]]]:
+    """What run n was told of other runs, in order."""
+    return [
+        (mail.kind, msgspec.json.decode(mail.body or b"null"))
+        for mail in await store.mail(key(n), 0)
+        if mail.kind.startswith("child")
+    ]
+
+
+def found(task: str, created: bool) -> tuple[str, dict[str, Any]]:
+    """Told of a run that is there."""
+    return "child-started", {"task": task, "node": f"node-{task}", "created": created}
+
+
+def ended(
+    task: str, status: str = "completed", output: Any = None, failure: Any = None
+) -> tuple[str, dict[str, Any]]:
+    """Told of a run that has ended."""
+    said = {"task": task, "node": f"node-{task}", "status": status}
+    return "child-finished", {**said, "output": output, "failure": failure}
+
+
+class Children(StoreBed):
+    """Cases about what rows ask of other runs, and what is told of their ends."""
+
+    @scene
+    async def test_a_run_that_is_asked_for_is_made_with_the_row_and_due(self, store: Store) -> None:
+        await store.register(worker("w1"))
+        await start(store, new(1, owner="w1"))
+        assert await commit(store, asking(1, 2, asked("t", 2))) == ["accepted"]
+        assert await told(store, 1) == [found("t", True)]
+        loaded = await store.load(key(2))
+        assert (loaded.run.status, loaded.run.owner, loaded.run.ready_at) == ("running", None, BORN)
+        assert [r.seq for r in loaded.journal] == [1]
+        assert (await store.definition(HASH)).name == "order"
+        [claim] = await store.claim_runs("w1", ["order"], 9)
+        assert claim.key == key(2)
+
+    @scene
+    async def test_one_that_is_there_is_joined_as_it_is_whatever_is_asked(
+        self, store: Store
+    ) -> None:
+        # scenario 92
+        await start(store, new(1, owner="w1"), new(2, owner="w2", ready_at=7))
+        await commit(store, asking(1, 2, asked("t", 3, id="run-2")))
+        assert await told(store, 1) == [found("t", False)]
+        assert (await store.load(key(2))).run.owner == "w2"
+        try:
+            await store.load(key(3))
+        except NotFound:
+            return
+        raise AssertionError("a second run of one id was made")
+
+    @scene
+    async def test_the_end_is_told_with_the_row_that_ends_it_to_all_who_wait(
+        self, store: Store
+    ) -> None:
+        await start(store, new(1, owner="w1"), new(2, owner="w1"), new(3, owner="w1"))
+        await commit(store, asking(1, 2, asked("a", 3), asked("b", 3)), asking(2, 2, asked("c", 3)))
+        await commit(store, row(3, 2, change=Finish("completed", 9, b'{"x":1}')))
+        joined = [found("a", False), found("b", False), ended("a", output={"x": 1})]
+        assert await told(store, 1) == [*joined, ended("b", output={"x": 1})]
+        assert await told(store, 2) == [found("c", False), ended("c", output={"x": 1})]
+
+    @scene
+    async def test_one_that_has_ended_answers_at_once(self, store: Store) -> None:
+        failure = b'{"kind":"Boom","message":"no"}'
+        await start(store, *[new(n, owner="w1") for n in (1, 2, 3)])
+        await commit(
+            store,
+            row(2, 2, payloads=(b"1", LARGE), change=Finish("completed", 9, None, 1)),
+            row(3, 2, change=Finish("failed", 9, failure=failure)),
+        )
+        await commit(store, asking(1, 2, asked("a", 2), asked("b", 3)))
+        assert await told(store, 1) == [
+            found("a", False), ended("a", output="x" * 5000), found("b", False),
+            ended("b", "failed", failure=msgspec.json.decode(failure)),
+        ]  # fmt: skip
+
+    @scene
+    async def test_one_that_ends_as_it_is_made_answers_at_once(self, store: Store) -> None:
+        first = row(2, 1, writer="client", change=Finish("completed", 9, b"7"))
+        await start(store, new(1, owner="w1"))
+        await commit(store, asking(1, 2, asked("t", 2, first=first, status="completed")))
+        assert await told(store, 1) == [found("t", True), ended("t", output=7)]
+        assert (await store.load(key(2))).run.status == "completed"
+
+    @scene
+    async def test_who_only_wants_it_started_is_told_no_more(self, store: Store) -> None:
+        await start(store, new(1, owner="w1"), new(2, owner="w1"))
+        await commit(store, asking(1, 2, asked("a", 2, waits=False), asked("b", 3, waits=False)))
+        await commit(store, row(2, 2, change=Finish("completed", 9)))
+        assert await told(store, 1) == [found("a", False), found("b", True)]
+        await commit(store, asking(1, 3, ChildCancel("b", "enough")))
+        assert await told(store, 3) == []
+
+    @scene
+    async def test_one_that_cannot_be_made_is_refused_unless_it_is_there(
+        self, store: Store
+    ) -> None:
+        refusal = b'{"kind":"InvalidRequest","message":"no"}'
+        await start(store, new(1, owner="w1"), new(2, owner="w1"))
+        calls = [
+            ChildStart(task, f"node-{task}", ("order", id), None, None, refusal)
+            for task, id in (("a", "run-2"), ("b", "run-3"))
+        ]
+        await commit(store, asking(1, 2, *calls))
+        why = {"kind": "InvalidRequest", "message": "no"}
+        assert await told(store, 1) == [found("a", False), ended("b", "failed", failure=why)]
+
+    @scene
+    async def test_only_a_child_that_was_made_for_the_call_is_cancelled_with_it(
+        self, store: Store
+    ) -> None:
+        await start(store, new(1, owner="w1"), new(2, owner="w1"))
+        await commit(store, asking(1, 2, asked("made", 3), asked("joined", 2)))
+        await commit(store, asking(1, 3, *[ChildCancel(t, "why") for t in ("made", "joined", "x")]))
+        [mail] = await store.mail(key(3), 0)
+        assert (mail.kind, mail.body) == ("cancel", b'"why"')
+        assert list(await store.mail(key(2), 0)) == []
+        before = await told(store, 1)
+        await commit(store, row(2, 2, change=Finish("completed", 9)))
+        assert await told(store, 1) == before  # nobody waits any more
+        await commit(store, asking(1, 4, ChildCancel("made", "again")))
+        assert len(await store.mail(key(3), 0)) == 1
+
+    @scene
+    async def test_a_child_that_is_made_and_given_up_in_one_row_is_cancelled(
+        self, store: Store
+    ) -> None:
+        await start(store, new(1, owner="w1"))
+        finish = Finish("canceled", 9)
+        await commit(
+            store, asking(1, 2, asked("t", 2), ChildCancel("t", "why"), change=finish)
+        )  # fmt: skip
+        assert [mail.kind for mail in await store.mail(key(2), 0)] == ["cancel"]
+
+    @scene
+    async def test_what_a_refused_row_asks_never_was(self, store: Store) -> None:
+        # scenario 95
+        await start(store, new(1, owner="w1"), new(3, owner="w1"))
+        await commit(store, row(1, 2, writer="w2"))
+        message = Message("order", "run-3", "m", "signal", "paid")
+        batch = [asking(1, 2, asked("t", 2), message), asking(3, 2, asked("u", 4))]
+        assert await commit(store, *batch) == ["refused", "accepted"]
+        assert [n for n in (2, 4) if await _there(store, n)] == [4]
+        assert await told(store, 1) == []
+        assert await told(store, 3) == [found("u", True)]
+
+    @scene
+    async def test_the_same_row_again_asks_nothing_again(self, store: Store) -> None:
+        await start(store, new(1, owner="w1"))
+        again = asking(1, 2, asked("t", 2), Message("order", "run-1", "m", "signal", "paid"))
+        assert await commit(store, again) == ["accepted"]
+        assert await commit(store, again) == ["mine"]
+        assert len(await store.mail(key(1), 0)) == 2
+
+    @scene
+    async def test_a_call_that_asks_twice_is_answered_once(self, store: Store) -> None:
+        await start(store, new(1, owner="w1"))
+        await commit(store, asking(1, 2, asked("t", 2)))
+        await commit(store, asking(1, 3, asked("t", 3, id="run-2")))
+        await commit(store, asking(1, 4, ChildCancel("t", "why")))
+        assert await told(store, 1) == [found("t", True)]
+        assert [mail.kind for mail in await store.mail(key(2), 0)] == ["cancel"]
+
+    @scene
+    async def test_a_waiting_run_without_an_owner_is_due_when_its_child_has_ended(
+        self, store: Store
+    ) -> None:
+        await store.register(worker("w1"))
+        later = store.now() + 3_600_000_000
+        await start(store, new(1, owner="w1"))
+        await commit(store, asking(1, 2, asked("t", 2)))
+        await commit(store, row(1, 3, read=1))
+        [child] = await store.claim_runs("w1", ["order"], 9)
+        await _release(store, later)
+        assert list(await store.claim_runs("w1", ["order"], 9)) == []
+        done = row(2, 2, epoch=child.epoch, change=Finish("completed", later, b"1"))
+        assert await commit(store, done) == ["accepted"]
+        [claim] = await store.claim_runs("w1", ["order"], 9)
+        assert claim.key == key(1)
+        assert [m.kind for m in (await store.load(key(1))).mail] == ["child-finished"]
+
+    @scene
+    async def test_who_has_ended_is_told_nothing_more(self, store: Store) -> None:
+        await start(store, new(1, owner="w1"), new(2, owner="w1"))
+        await commit(store, asking(1, 2, asked("t", 2)))
+        await commit(store, row(1, 3, read=1, change=Finish("completed", 9)))
+        await commit(store, row(2, 2, change=Finish("completed", 9)))
+        assert await told(store, 1) == [found("t", False)]
+
+    @scene
+    async def test_a_run_that_is_forgotten_waits_for_nobody(self, store: Store) -> None:
+        await start(store, new(1, owner="w1"), new(2, owner="w1"))
+        await commit(store, asking(1, 2, asked("t", 2)))
+        at = store.now() - PURGE_AFTER - 1
+        await commit(store, row(1, 3, at=at, read=1, change=Finish("completed", at)))
+        assert await store.purge(9) == 1
+        assert await commit(store, row(2, 2, change=Finish("completed", 9))) == ["accepted"]
+
+    @scene
+    async def test_what_was_told_outlives_the_process(self, store: Store) -> None:
+        await start(store, new(1, owner="w1"), new(2, owner="w1"))
+        await commit(store, asking(1, 2, asked("a", 2), asked("b", 3)))
+        store = await self.restarted(store)
+        await commit(store, row(2, 2, change=Finish("completed", 9, b"1")))
+        await commit(store, asking(1, 3, ChildCancel("b", "why")))
+        assert await told(store, 1) == [found("a", False), found("b", True), ended("a", output=1)]
+        assert [mail.kind for mail in await store.mail(key(3), 0)] == ["cancel"]
+
+    @scene
+    async def test_a_run_that_was_moved_asks_again_and_is_told_what_it_was_not(
+        self, store: Store
+    ) -> None:
+        await start(store, new(1, owner="w1"), new(2, owner="w1"))
+        await commit(store, asking(1, 2, asked("t", 2)))
+        moved, child = await store.save(key(1)), await store.save(key(2))
+        self.end()
+        self.begin()
+        store = await self.restarted(store)
+        await store.restore(moved, None)
+        [claim] = await _claimed(store)
+        again = asking(1, 3, asked("t", 3, id="run-2"), epoch=claim.epoch)
+        assert await commit(store, again) == ["accepted"]
+        assert await told(store, 1) == [found("t", False)]  # its child has not come yet
+        await store.restore(child, None)
+        await store.post([Message("order", "run-2", "m", "unpause")])
+        [claim] = await store.claim_runs("w1", ["order"], 9)
+        done = row(2, 2, epoch=claim.epoch, change=Finish("completed", 9, b"1"))
+        assert await commit(store, done) == ["accepted"]
+        assert await told(store, 1) == [found("t", False), ended("t", output=1)]
+
+    @scene
+    @needs("notifications")
+    async def test_others_in_this_process_hear_what_was_told(self, store: Store) -> None:
+        heard: list[str] = []
+        end = store.subscribe(
+            lambda: None, lambda messages, _: heard.extend(m.kind for m in messages)
+        )
+        await start(store, new(1, owner="w1"), new(2, owner="w1"))
+        await commit(store, asking(1, 2, asked("t", 2)))
+        await commit(store, row(2, 2, change=Finish("completed", 9)))
+        for _ in range(9):
+            await asyncio.sleep(0)
+        end()
+        assert heard == ["child-started", "child-finished"]
+
+
+async def _there(store: Store, n: int) -> bool:
+    try:
+        await store.load(key(n))
+    except NotFound:
+        return False
+    return True
+
+
+async def _release(store: Store, at: int) -> None:
+    assert list(await store.park("w1", [Park(key(1), 0, 1, at)])) == [True]
+
+
+async def _claimed(store: Store) -> list[Any]:
+    """The one run that is there, made due and claimed."""
+    await store.register(worker("w1"))
+    await store.post([Message("order", "run-1", "wake", "unpause")])
+    return list(await store.claim_runs("w1", ["order"], 9))

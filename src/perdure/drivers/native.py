@@ -1,0 +1,190 @@
+"""NativeDriver: runs that perdure's own engine executes, kept in a store.
+
+This one does not execute: it writes starts and messages, and whoever works on the store goes on
+with them. An engine's driver (client floor) does the same through the runs in its memory.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable
+from typing import TYPE_CHECKING, Any, Final
+
+from perdure.codec.values import JsonCodec
+from perdure.drivers.unowned import start_unowned
+from perdure.engine.clock import Clock
+from perdure.engine.ids import Ids
+from perdure.engine.retrying import RetryRequest, Writer, retry
+from perdure.engine.starting import begin, to_publish
+from perdure.engine.waiters import Waiters
+from perdure.graph.definition import Graph
+from perdure.kernel.protocol import Deps
+from perdure.model.definition import Definition
+from perdure.model.driving import Outcome, StartRequest
+from perdure.model.errors import NotFound, PerdureError, StoreError
+from perdure.model.names import check_run_id
+from perdure.model.status import RunStatus
+from perdure.stores.port import Message, Posted, RunRow, Started, Store, StoredDefinition
+
+if TYPE_CHECKING:
+    from perdure.flow.driver import Driver
+
+#: Tries at telling a run something, and seconds before the second one; doubled each time.
+POST_TRIES: Final = 4
+POST_DELAY: Final = 0.05
+
+
+class NativeDriver:
+    """The Driver of a store. Making one does no I/O."""
+
+    def __init__(self, store: Store, clock: Clock, codec: JsonCodec) -> None:
+        self.store = store
+        self.clock = clock
+        self.codec = codec
+        self.ids = Ids(clock.now)
+        self.waiters = Waiters(store)
+        self.is_open = False
+        self._closed = False
+        self._opening = asyncio.Lock()
+
+    async def open(self) -> None:
+        """See Driver.open. Raises PerdureError once it was closed."""
+        if self.is_open:
+            return
+        if self._closed:
+            raise PerdureError("this client or engine is closed: make a new one")
+        async with self._opening:
+            if not self.is_open:
+                await self.store.open()
+                self.is_open = True
+
+    async def close(self) -> None:
+        """See Driver.close."""
+        self._closed = True
+        self.waiters.close()
+        if self.is_open:
+            self.is_open = False
+            await self.store.close()
+
+    async def abandon(self) -> None:
+        """Close the store after what was to work on it could not begin; it may be tried again."""
+        self.is_open = False
+        await self.store.close()
+
+    # ------------------------------------------------------------------ what every driver does
+
+    async def definition(self, name: str, /) -> Definition[Any, Any]:
+        """See Driver.definition: of what the store knows, the version published last."""
+        await self.open()
+        return rebuild(await self.store.latest_definition(name))
+
+    async def start(self, request: StartRequest, /) -> bool:
+        """See Driver.start."""
+        await self.open()
+        return (await self.begin(request)).outcome != "exists"
+
+    async def result(self, workflow: str, id: str, /) -> Outcome:
+        """See Driver.result."""
+        check_run_id(id)
+        ending = self.ending_here(workflow, id)
+        outcome = None if ending is None else await ending
+        if outcome is None:
+            outcome = await self.waiters.wait(await self.row(workflow, id))
+        return outcome
+
+    async def status(self, workflow: str, id: str, /) -> RunStatus:
+        """See Driver.status."""
+        return (await self.row(workflow, id)).status
+
+    async def signal(
+        self, workflow: str, id: str, name: str, value: bytes, key: str | None, /
+    ) -> None:
+        """See Driver.signal."""
+        made = self.ids.text() if key is None else key
+        posted = await self.post(Message(workflow, id, made, "signal", name, value))
+        if posted.outcome == "finished":
+            raise NotFound(f"{workflow}/{id} has ended: nothing was sent")
+
+    async def cancel(self, workflow: str, id: str, reason: str, /) -> None:
+        """See Driver.cancel."""
+        await self.tell(workflow, id, "cancel", self.codec.encode(reason) if reason else None)
+
+    # ------------------------------------------------------------------ what only this one does
+
+    async def row(self, workflow: str, id: str) -> RunRow:
+        """What the store says of a run. Raises NotFound."""
+        check_run_id(id)
+        await self.open()
+        return await self.store.describe(workflow, id)
+
+    async def tell(self, workflow: str, id: str, kind: str, body: bytes | None = None) -> Posted:
+        """Tell a run something that is no signal. Raises NotFound."""
+        return await self.post(Message(workflow, id, self.ids.text(), kind, "", body))
+
+    async def post(self, message: Message) -> Posted:
+        """Put a message into its run's mailbox. Tried again after a StoreError: it has an id, and
+        counts once. Raises NotFound."""
+        check_run_id(message.run_id)
+        await self.open()
+        posted = await self._posted(message)
+        if posted.outcome == "missing":
+            raise NotFound(f"there is no run {message.definition}/{message.run_id}")
+        return posted
+
+    async def _posted(self, message: Message) -> Posted:
+        delay = POST_DELAY
+        for _ in range(POST_TRIES - 1):
+            try:
+                return await self.post_once(message)
+            except StoreError:
+                await asyncio.sleep(delay)
+                delay *= 2
+        return await self.post_once(message)
+
+    async def retry(self, request: RetryRequest) -> None:
+        """Let an ended run go on, as its short owner."""
+        await self.open()
+        await self.retry_as(request)
+
+    @property
+    def deps(self) -> Deps:
+        """What decides a start or a retry."""
+        return Deps(self.clock.now, self.ids.text, _no_chance, self.codec)
+
+    # ------------------------------------------------------------------ what an engine replaces
+
+    async def begin(self, request: StartRequest) -> Started:
+        """Write the start; whoever claims the run goes on with it."""
+        await self.store.define(to_publish(request.definition, self.clock.now()))
+        writer, key = self.ids.text(), self.ids.key()
+        beginning = begin(request, self.deps, key=key, worker=writer, owned=False, commit=1)
+        return await start_unowned(self.store, beginning.row)
+
+    async def post_once(self, message: Message) -> Posted:
+        """Post, once."""
+        return (await self.store.post([message]))[0]
+
+    async def retry_as(self, request: RetryRequest) -> None:
+        """Retry under a name of its own."""
+        await retry(self.store, self.deps, request, Writer(self.ids.text(), lambda: 1, set()))
+
+    def ending_here(self, workflow: str, id: str) -> Awaitable[Outcome | None] | None:
+        """How a run ends that is in this process's memory; None for any other."""
+        return None
+
+
+def rebuild(stored: StoredDefinition) -> Definition[Any, Any]:
+    """A definition from what the store keeps of it. Raises NotFound where only code makes it."""
+    if stored.kind == Graph.kind:
+        return Graph.load(stored.source)
+    raise NotFound(f"{stored.kind} {stored.name} is made by code that this process does not have")
+
+
+def _no_chance() -> float:
+    return 0.5  # neither a start nor a retry rolls
+
+
+if TYPE_CHECKING:
+
+    def _is_driver(made: NativeDriver) -> Driver:
+        return made

@@ -1,0 +1,95 @@
+"""Runs of workflow functions in the engine: begun, brought back from their journals, let go of.
+
+A graph's machine is its snapshot; a workflow's is suspended code. It begins on the worker that
+owns the run, in the same row as the start where that worker started it; elsewhere its code runs
+again from the journal; and wherever it leaves memory it is closed, never left to the garbage
+collector.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from perdure.engine.values import Places, ReadMany, fetched
+from perdure.kernel.actions import Continued, Transition
+from perdure.kernel.code.machine import CodeMachine
+from perdure.kernel.code.replay import since_continued as since
+from perdure.kernel.code.stuck import Stuck
+from perdure.kernel.events import RunBegun
+from perdure.kernel.protocol import Machine
+from perdure.model.errors import PerdureError
+
+if TYPE_CHECKING:
+    from perdure.engine.live_run import LiveRun
+
+_log = logging.getLogger("perdure.engine")
+
+#: The timer of a delayed start.
+BEGIN = "~begin"
+
+
+def begun(machine: Machine) -> Transition | None:
+    """The first turn of a workflow that starts here; None where there is none to take: a graph
+    has begun with its start, and code that cannot begin stalls later, when it is asked again."""
+    if not isinstance(machine, CodeMachine):
+        return None
+    try:
+        made = machine.decide(RunBegun())
+    except Stuck:
+        return None
+    assert isinstance(made, Transition), "a run that begins has nothing to load"
+    return made
+
+
+def begin_at(live: LiveRun, due: int) -> None:
+    """See that a workflow which has not begun does so at its time."""
+    machine = live.machine
+    if isinstance(machine, CodeMachine) and (not live.run.begun or machine.calls.stuck):
+        live.timers.arm(BEGIN, due, lambda: live.deliver(RunBegun()))
+
+
+def begins_at(live: LiveRun) -> int | None:
+    """When a workflow that has not begun is to; None for all others."""
+    if isinstance(live.machine, CodeMachine) and not live.run.begun:
+        return live.timers.due(BEGIN)
+    return None
+
+
+def since_continued(transitions: Sequence[Transition]) -> list[Transition]:
+    """The transitions of a journal's first row, without what was decided before the run went on as
+    new: that is another life's, whose beginning is gone."""
+    first, *others = transitions
+    if any(isinstance(action, Continued) for action in first.actions):
+        first = since(first)
+    return [first, *others]
+
+
+async def recall(
+    machine: Machine, journal: Sequence[Transition], outputs: Places, read: ReadMany
+) -> None:
+    """Bring a workflow's code to where its journal ends. Raises StoreError, and PerdureError
+    where the code does not get there."""
+    if not isinstance(machine, CodeMachine):
+        return
+    try:
+        replaying = machine.recall(journal)
+        try:
+            asked = next(replaying)
+            while True:
+                asked = replaying.send(await fetched(asked, outputs, {}, read))
+        except StopIteration:
+            return
+    except Stuck as stuck:
+        raise PerdureError(str(stuck)) from stuck
+
+
+def close(machine: Machine, named: str) -> None:
+    """Let a run's code go, if it is code; what asyncio has to tell of it is logged."""
+    if isinstance(machine, CodeMachine):
+        for context in machine.calls.loop.untold:
+            _log.error("%s: %s", named, context.get("message"), exc_info=context.get("exception"))
+        machine.calls.loop.untold.clear()
+        for said in machine.close():
+            _log.warning("%s: its code would not end when it was let go of: %s", named, said)

@@ -1,0 +1,41 @@
+"""Calling a step inside a workflow: the call is named and its arguments recorded at once, and it
+runs when it is first awaited."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from msgspec import Raw
+
+from perdure.flow.packing import NOTHING
+from perdure.flow.typed import Reader, text_of
+from perdure.kernel.code.call import STEP, Call, How
+from perdure.kernel.code.calls import Calls
+
+if TYPE_CHECKING:
+    from collections.abc import Coroutine
+
+    from perdure.flow.step import Step
+
+#: The type of a workflow's step calls, by which the engine finds their handler.
+STEP_TYPE: Final = "STEP"
+
+
+def call_step(
+    calls: Calls, step: Step[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> Coroutine[Any, Any, Any]:
+    """The coroutine of a step's call. Raises TypeError and InvalidRequest for its arguments."""
+    node = calls.named(step.name)
+    value = step.packer.pack(args, kwargs)
+    input: Raw | None = None if value is NOTHING else text_of(value)
+    return _outcome(calls, Call(node, STEP, input, step.how), step.read_output)
+
+
+async def _outcome(calls: Calls, call: Call, read: Reader) -> Any:
+    return read(await calls.dispatch(call))
+
+
+def how_of(step: Step[..., Any]) -> How:
+    """How the engine is to run a step's calls."""
+    queue = None if step.queue == "default" else step.queue
+    return How(STEP_TYPE, step, step.retry.policy, step.timeout_us, queue)

@@ -1,0 +1,59 @@
+"""Other runs asked for by a workflow: the call is named, its run's id settled and its input
+recorded; it is made when it is first awaited.
+
+An id that is not given is derived from the call's place, so that a replay and a repeated attempt
+mean the same run, and no two runs mean one by accident.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Coroutine
+from hashlib import blake2b
+from typing import Any, Final
+
+from msgspec import Raw
+
+from perdure.flow.typed import Reader, reader, text_of
+from perdure.kernel.code.call import Call, Child
+from perdure.kernel.code.calls import Calls
+from perdure.kernel.code.stuck import Evicted
+from perdure.kernel.run import Run
+from perdure.model.definition import Definition
+from perdure.model.errors import InvalidId
+from perdure.model.names import check_run_id
+
+_LONGEST: Final = 256
+_plain: Final = reader(None, "")
+
+
+def call_child(
+    calls: Calls, kind: str, definition: Definition[Any, Any], input: object, id: str | None
+) -> Coroutine[Any, Any, Any]:
+    """The coroutine of the call. Raises TypeError, InvalidId and InvalidRequest at once."""
+    if not calls.loop.alive:
+        raise Evicted
+    if not isinstance(definition, Definition):
+        raise TypeError(f"ctx.{kind}() takes a workflow or a graph, and not {definition!r}")
+    run, node = calls.run, calls.named(definition.name)
+    if id is None:
+        id = derived_id(run, node)
+    elif check_run_id(id) == run.id:
+        raise InvalidId(f"run {id!r} cannot be its own child: give the child an id of its own")
+    value: Raw | None = None if input is None else text_of(input)
+    read = _plain if kind == "spawn" else getattr(definition, "read_output", _plain)
+    child = Child(definition.name, id, definition)
+    return _outcome(calls, Call(node, kind, value, child=child), read)
+
+
+def derived_id(run: Run, node: str) -> str:
+    """Of the child of a call: `<workflow>/<run>/<call>`, with `@2` and so on once the run has
+    gone on as new, where calls are counted anew."""
+    life = "" if run.life == 1 else f"@{run.life}"
+    text = f"{run.definition}/{run.id}/{node}{life}"
+    if len(text) <= _LONGEST:
+        return text
+    return f"{text[:200]}~{blake2b(text.encode(), digest_size=16).hexdigest()}"
+
+
+async def _outcome(calls: Calls, call: Call, read: Reader) -> Any:
+    return read(await calls.dispatch(call))

@@ -1,0 +1,226 @@
+"""@workflow: an `async def` whose calls are recorded, so that it survives its process.
+
+Owns the declaration. The function runs on the code machine; this door only tells it what the
+function takes, gives and may take in time. Definitions never change.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Coroutine, Sequence
+from functools import cached_property
+from hashlib import sha256
+from typing import Any, Final, Protocol, TypeVar, final, overload
+
+from msgspec import Raw
+
+from perdure.flow.binding import Parameter, function_signature, parameters, resolved, written
+from perdure.flow.context import Context
+from perdure.flow.declaring import Problems, checked_step_name
+from perdure.flow.program import FunctionProgram
+from perdure.flow.typed import Reader, or_null, reader
+from perdure.kernel.code.machine import CodeMachine
+from perdure.model.definition import Definition
+from perdure.model.durations import SECOND, Duration, microseconds
+from perdure.model.errors import (
+    DefinitionError,
+    InvalidOptions,
+    InvalidRequest,
+    MissingMaxDuration,
+)
+from perdure.model.names import check_name
+
+I = TypeVar("I")  # noqa: E741
+O = TypeVar("O")  # noqa: E741
+
+RETENTION: Final = 30 * 86_400 * SECOND
+#: How long code may clean up after a cancel or its deadline.
+GRACE: Final = 30 * SECOND
+_UNSAID: Final[Any] = object()
+
+
+@final
+class Workflow(Definition[I, O]):
+    """A declared workflow. Made by `@workflow` only."""
+
+    kind = "workflow"
+
+    _name: str
+    _version: str
+    _fn: Callable[..., Coroutine[Any, Any, O]]
+    _max_duration: int | None
+    _retention: int
+    description: str
+    aliases: tuple[str, ...]
+    takes_input: bool
+    grace: int
+
+    def __init__(self) -> None:
+        raise TypeError("use @workflow on an async def")
+
+    @property
+    def name(self) -> str:
+        """1-64 characters of a-z 0-9 -."""
+        return self._name
+
+    @property
+    def version(self) -> str:
+        """A label people read; "1" unless said."""
+        return self._version
+
+    @cached_property
+    def hash(self) -> str:
+        """Of name and version: what code does is compared with the journal as it runs."""
+        return sha256(f"workflow\n{self._name}\n{self._version}".encode()).hexdigest()
+
+    @property
+    def source(self) -> bytes:
+        """Empty: the code is the source."""
+        return b""
+
+    @property
+    def fn(self) -> Callable[..., Coroutine[Any, Any, O]]:
+        """The bare function."""
+        return self._fn
+
+    @property
+    def max_duration(self) -> int | None:
+        """How long a run may take, in µs; None = no end."""
+        return self._max_duration
+
+    @property
+    def retention(self) -> int:
+        """How long a finished run is kept, in µs."""
+        return self._retention
+
+    @cached_property
+    def read_input(self) -> Reader:
+        """Reads a recorded input as the type of the function's second parameter."""
+        return reader(self._parameter.type, f"input of workflow {self._name}")
+
+    @cached_property
+    def read_output(self) -> Reader:
+        """Reads a recorded output as the type that the function returns."""
+        kind = resolved(
+            function_signature(self._fn).return_annotation, getattr(self._fn, "__globals__", {})
+        )
+        return reader(kind, f"output of workflow {self._name}")
+
+    def check_input(self, input: bytes | None) -> None:
+        """Raise InvalidRequest when the function cannot be called with this input, as JSON; None =
+        none was given."""
+        if not self.takes_input:
+            if input is not None:
+                raise InvalidRequest(f"workflow {self._name} takes no input: leave it out")
+        elif input is not None:
+            self.read_input(Raw(input))
+        elif not self.has_default:
+            try:
+                self.read_input(or_null(None))
+            except InvalidRequest:
+                raise InvalidRequest(
+                    f"workflow {self._name} needs an input, and none was given: it is called "
+                    f"with {written(function_signature(self._fn))}"
+                ) from None
+
+    @cached_property
+    def has_default(self) -> bool:
+        """Whether the function can be called without its input."""
+        return not self._parameter.required
+
+    @cached_property
+    def _parameter(self) -> Parameter:
+        """The function's second parameter."""
+        return parameters(self._fn, function_signature(self._fn))[1]
+
+    @cached_property
+    def program(self) -> FunctionProgram:
+        """What the machine runs."""
+        return FunctionProgram(self)
+
+    def machine(self, run: Any, deps: Any) -> CodeMachine:
+        """The kernel's machine for a run of this workflow."""
+        return CodeMachine(self.program, run, deps)
+
+
+class WorkflowDecorator(Protocol):
+    """What `@workflow(...)` gives."""
+
+    @overload
+    def __call__(self, fn: Callable[[Context, I], Coroutine[Any, Any, O]], /) -> Workflow[I, O]: ...
+    @overload
+    def __call__(self, fn: Callable[[Context], Coroutine[Any, Any, O]], /) -> Workflow[None, O]: ...
+
+
+def workflow(
+    *,
+    max_duration: Duration | None = _UNSAID,
+    name: str | None = None,
+    version: str = "1",
+    retention: Duration = RETENTION // SECOND,
+    description: str = "",
+    aliases: Sequence[str] = (),
+) -> WorkflowDecorator:
+    """Declare a workflow: `@workflow(max_duration="7d")` on `async def f(ctx)` or `f(ctx, input)`.
+
+    max_duration must be said; None = no end. name: from the function unless given. version: a
+    label. retention: how long a finished run is kept, 30 days unless said. aliases: names that it
+    had before. Raises DefinitionError with all that is wrong, where the workflow is written.
+    """
+
+    def declare(function: Any) -> Any:
+        shown = getattr(function, "__qualname__", repr(function))
+        problems = Problems(f"@workflow on {shown}")
+        made: Workflow[Any, Any] = object.__new__(Workflow)
+        made._fn = function
+        made.takes_input = bool(problems.of(_checked_function, function))
+        made._name = problems.of(checked_step_name, name, function) or ""
+        made._version = problems.of(_checked_version, version) or ""
+        made._max_duration = problems.of(_checked_max_duration, max_duration)
+        made._retention = problems.of(_checked_retention, retention) or RETENTION
+        made.description = description
+        made.aliases = tuple(problems.of(check_name, alias, "alias") or "" for alias in aliases)
+        made.grace = GRACE
+        problems.raise_any()
+        made.__doc__ = function.__doc__
+        return made
+
+    if callable(max_duration):
+        raise MissingMaxDuration(
+            '@workflow needs its time: write @workflow(max_duration="7d"), or None for no end'
+        )
+    return declare
+
+
+def _checked_function(function: Any) -> bool:
+    """Whether it takes an input; raises DefinitionError for what cannot be a workflow."""
+    if not inspect.iscoroutinefunction(function):
+        raise DefinitionError(f"{function!r} cannot be a workflow: write an `async def`")
+    found = list(function_signature(function).parameters.values())
+    by_name = [p for p in found if p.kind is not inspect.Parameter.POSITIONAL_OR_KEYWORD]
+    if by_name or not 1 <= len(found) <= 2:
+        raise DefinitionError(
+            "a workflow takes (ctx) or (ctx, input): put several values into one record"
+        )
+    return len(found) == 2
+
+
+def _checked_version(version: object) -> str:
+    if isinstance(version, str) and 0 < len(version) <= 64 and version.isprintable():
+        return version
+    raise InvalidOptions(f"version {version!r}: use 1-64 printable characters")
+
+
+def _checked_max_duration(value: Any) -> int | None:
+    if value is _UNSAID:
+        raise MissingMaxDuration('say max_duration, such as "7d"; None = no end')
+    if value is None:
+        return None
+    limit = microseconds(value, "max_duration")
+    if limit <= 0:
+        raise InvalidOptions(f"max_duration {value!r}: use more than 0, or None for no end")
+    return limit
+
+
+def _checked_retention(value: Duration) -> int:
+    return microseconds(value, "retention") or RETENTION

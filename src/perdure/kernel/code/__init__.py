@@ -1,0 +1,1 @@
+"""The code machine: decides for runs of workflow functions by running them, deterministically."""

@@ -1,0 +1,92 @@
+"""Call: one thing a workflow's code asked for, and the future that its outcome resolves.
+
+A call gets its node id when it is made, by call order of its name; it is recorded when it is
+first awaited. A future that the code cancels (a timeout, a cancelled task, a lost race) gives its
+calls up in the same transition.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from contextvars import ContextVar
+from typing import TYPE_CHECKING, Any, Final
+
+import msgspec
+from msgspec import Raw
+
+from perdure.model.policy import NO_RETRY, RetryPolicy
+
+if TYPE_CHECKING:
+    from perdure.kernel.code.calls import Calls
+
+STEP: Final = "step"
+WAIT: Final = "wait"
+#: Another run's end is awaited, or only that it is there.
+CHILD: Final = "child"
+SPAWN: Final = "spawn"
+
+
+#: Set where what is called takes back what was done.
+CLEANING: Final[ContextVar[bool]] = ContextVar("perdure_cleaning", default=False)
+
+
+class How(msgspec.Struct, frozen=True, gc=False):
+    """How a step call's attempts are executed. `timeout` in µs, 0 = no limit; `step` is what the
+    engine runs, and means nothing here."""
+
+    type: str
+    step: Any
+    policy: RetryPolicy = NO_RETRY
+    timeout: int | None = None
+    queue: str | None = None
+
+
+class Child(msgspec.Struct, frozen=True, gc=False):
+    """The run that a call asks for. `start` is what the engine starts, and means nothing here."""
+
+    definition: str
+    id: str
+    start: Any
+
+
+class Call(msgspec.Struct, eq=False):
+    """`input`: what is recorded of the arguments. `signal`, `due`: of a wait, what ends it.
+    `index`: its place among the cases of the wait it belongs to. `cleaning`: it was asked for to
+    take back or to tidy up, and is tried again also while the run is stopping."""
+
+    node: str
+    kind: str
+    input: Raw | None = None
+    how: How | None = None
+    signal: str | None = None
+    due: int | None = None
+    index: int = 0
+    child: Child | None = None
+    cleaning: bool = False
+    task: str = ""
+    #: While it is awaited and has no outcome.
+    future: CallFuture | None = None
+
+
+class CallFuture(asyncio.Future[Any]):
+    """Resolves with a step's output (Raw), or with (index, payload or None) of the case that
+    ended a wait."""
+
+    __slots__ = ("_calls", "members")
+    _calls: Calls
+    members: tuple[Call, ...]
+
+    def cancel(self, msg: Any = None) -> bool:
+        """The code does not want the outcome any more: its calls are given up."""
+        if not super().cancel(msg):
+            return False
+        self._calls.given_up(self.members)
+        return True
+
+
+def future_of(calls: Calls, members: tuple[Call, ...]) -> CallFuture:
+    """A future for these calls. An `__init__` of its own would double what it costs."""
+    future = CallFuture(loop=calls.loop)
+    future._calls = calls
+    future.members = members
+    return future

@@ -1,0 +1,328 @@
+"""Calls: what a workflow's code asks for, recorded as it asks, or held against what was recorded.
+
+While the run is decided live each call becomes actions of the transition in the making. While it
+is replayed each call is looked up among the calls that its transition recorded; the first that
+differs stops the run. Owns node ids and open calls; what resolves them is the machine's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextvars import Context
+from hashlib import blake2b
+from typing import TYPE_CHECKING, Any, Final, NoReturn
+
+from msgspec import Raw
+
+from perdure.kernel.actions import (
+    CancelChild,
+    CancelTasks,
+    ConsumeSignal,
+    CreateTask,
+    DispatchTask,
+    Patched,
+    ResolveWait,
+    StartChild,
+)
+from perdure.kernel.code.call import (
+    CHILD,
+    CLEANING,
+    SPAWN,
+    STEP,
+    WAIT,
+    Call,
+    CallFuture,
+    future_of,
+)
+from perdure.kernel.code.lines import line_here
+from perdure.kernel.code.loop import Timer, WorkflowLoop
+from perdure.kernel.code.stuck import Evicted, Stuck, hot_loop
+from perdure.kernel.fold import FOLDS
+from perdure.kernel.protocol import Deps
+from perdure.kernel.run import KeptSignal, Run
+from perdure.model.errors import Canceled
+from perdure.model.failure import FailureRecord
+
+if TYPE_CHECKING:
+    from perdure.kernel.code.replay import Recorded
+
+#: Inputs over this many bytes are compared by a digest: they may stand apart from the journal.
+DIGEST_OVER: Final = 1024
+#: Calls that may be answered from memory alone before the workflow asks for something new.
+ANSWERS_FROM_MEMORY: Final = 10_000
+_NULL: Final = Raw(b"null")
+_GIVEN_UP: Final = FailureRecord(Canceled.kind, "the workflow gave it up", permanent=True)
+
+
+class Calls:
+    """One run's open calls. `recorded` is set while a recorded transition is replayed."""
+
+    def __init__(self, run: Run, deps: Deps) -> None:
+        self.run = run
+        self.deps = deps
+        self.loop = WorkflowLoop(self)  # type: ignore[abstract]  # the rest is refused
+        self.actions: list[Any] = []
+        self.recorded: Recorded | None = None
+        #: Why the code cannot go on, once it cannot.
+        self.stuck: Stuck | None = None
+        #: Node → its call, while it has no outcome.
+        self.open: dict[str, Call | Timer] = {}
+        #: Signal name → the waits for it, longest waiting first.
+        self.waiting: dict[str, list[Call]] = {}
+        #: Payloads of kept signals that stand apart, loaded before the code runs.
+        self.payloads: dict[str, Raw] = {}
+        #: Whether the code has been told to end.
+        self.stop_seen = False
+        self._patches: dict[str, bool] = {}
+        self._counts: dict[str, int] = {}
+        self._answers = 0
+        self._new_timers: list[Timer] = []
+
+    # ------------------------------------------------------------------ asking
+
+    def named(self, name: str) -> str:
+        """The node id of the next call of this name: `name`, `name#2`, `name#3`…"""
+        count = self._counts.get(name, 0) + 1
+        self._counts[name] = count
+        return name if count == 1 else f"{name}#{count}"
+
+    def dispatch(self, call: Call) -> CallFuture:
+        """A call of a step or of another run is awaited: it is to run."""
+        loop = self.loop
+        future = call.future = future_of(self, (call,))
+        if not loop.alive:
+            loop.refuse()
+            return future
+        call.cleaning = self.stop_seen or CLEANING.get()
+        self.open[call.node] = call
+        loop.idle = self._answers = 0
+        if self.recorded is not None:
+            self.recorded.match_step(call)
+        else:
+            self.create(call)
+        return future
+
+    def create(self, call: Call) -> None:
+        """Record a call of a step or of another run."""
+        task = call.task = self.deps.new_id()
+        input, how = call.input, call.how
+        digest = None if input is None else digest_of(input)
+        self.emit(CreateTask(task, call.node, "pending", input=input, digest=digest))
+        if (child := call.child) is not None:
+            detached = call.kind == SPAWN
+            self.emit(StartChild(task, call.node, child.definition, child.id, detached))
+            return
+        self.actions.append(DispatchTask(task, call.node, queue=how.queue if how else None))
+
+    def await_first(self, cases: Sequence[Call]) -> CallFuture:
+        """Wait for whichever case ends first: signals received already in case order, then due
+        times, then what comes first (D-22)."""
+        loop = self.loop
+        members = tuple(cases)
+        future = future_of(self, members)
+        if not loop.alive:
+            loop.refuse()
+            return future
+        for call in members:
+            call.future = future
+        if self.recorded is not None:
+            self.recorded.match_wait(members)
+            return future
+        self.create_wait(members)
+        return future
+
+    def create_wait(self, members: tuple[Call, ...]) -> None:
+        """Record a wait, or its outcome when it is there already."""
+        for call in members:
+            kept = None if call.signal is None else self._kept(call.signal)
+            if kept is not None:
+                payload = kept.payload if kept.payload is not None else self.payloads[kept.id]
+                self.emit(CreateTask(self.deps.new_id(), call.node, "completed", output=payload))
+                self.emit(ConsumeSignal(kept.id, call.node))
+                self.answer(call, payload)
+                return
+        now = self.loop.now
+        for call in members:
+            if call.signal is None and call.due is not None and call.due <= now:
+                self.emit(CreateTask(self.deps.new_id(), call.node, "completed", output=_NULL))
+                self.answer(call, _NULL)
+                return
+        self.loop.idle = self._answers = 0
+        for call in members:
+            call.task = self.deps.new_id()
+            self.emit(
+                CreateTask(
+                    call.task, call.node, "waiting", wake_at=call.due, awaited_signal=call.signal
+                )
+            )
+            self.opened(call)
+
+    def opened(self, call: Call) -> None:
+        """A wait that has begun."""
+        self.open[call.node] = call
+        if call.signal is not None:
+            self.waiting.setdefault(call.signal, []).append(call)
+
+    def answer(self, call: Call, payload: Raw) -> None:
+        """A wait whose outcome was there when it was asked for."""
+        self.answered()
+        if call.future is not None:
+            call.future.set_result((call.index, payload))
+
+    def answered(self) -> None:
+        """A call was answered from memory. Too many in a row are a loop that never waits."""
+        self._answers += 1
+        if self._answers > ANSWERS_FROM_MEMORY:
+            self.give_up_on(hot_loop(line_here()))
+
+    def _kept(self, name: str) -> KeptSignal | None:
+        for kept in self.run.signals:
+            if kept.name == name:
+                return kept
+        return None
+
+    def patched(self, id: str) -> bool:
+        """Whether the run takes the new way of a guarded change, decided once and recorded."""
+        known = self._patches.get(id)
+        if known is None:
+            if self.recorded is not None:
+                known = self.recorded.patched(id)
+            else:
+                known = True
+                self.emit(Patched(id))
+            self._patches[id] = known
+        return known
+
+    # ------------------------------------------------------------------ outcomes
+
+    def completed(self, node: str, output: Raw) -> None:
+        """A call's outcome is recorded: its code may go on when the loop runs."""
+        call = self.open.pop(node)
+        if isinstance(call, Timer):
+            self.loop.fire(call)
+            return
+        future = call.future
+        assert future is not None
+        if call.kind != WAIT:
+            call.future = None  # they refer to one another: else only the collector frees them
+            future.set_result(output)
+            return
+        self._won(call)
+        future.set_result((call.index, output))
+
+    def failed(self, node: str, error: BaseException) -> None:
+        """The same, for the worse."""
+        call = self.open.pop(node)
+        assert not isinstance(call, Timer), "a loop's timer does not fail"
+        assert call.future is not None
+        if call.kind == WAIT:
+            self._won(call)
+        call.future.set_exception(error)
+
+    def _won(self, call: Call) -> None:
+        """The other cases of a wait end with the first: nothing of a loser stays live."""
+        if call.signal is not None:
+            self.forget_wait(call)
+        assert call.future is not None
+        if len(call.future.members) > 1:
+            self.given_up([other for other in call.future.members if other is not call])
+
+    # ------------------------------------------------------------------ giving up
+
+    def given_up(self, members: Sequence[Call]) -> None:
+        """The code cancelled the future of these calls: nothing of them stays behind."""
+        if not self.loop.alive:
+            return
+        for call in members:
+            if self.open.pop(call.node, None) is not None:
+                self._end(call)
+
+    def _end(self, call: Call) -> None:
+        if call.signal is not None:
+            self.forget_wait(call)
+        if self.recorded is not None:
+            self.recorded.gave_up(call.node)
+        elif call.kind != WAIT:
+            if call.kind == CHILD and (child := call.child) is not None:
+                self.emit(CancelChild(call.task, call.node, child.definition, child.id))
+            self.emit_for_run(CancelTasks(_GIVEN_UP, (call.node,), "canceled"))
+        else:
+            self.emit(ResolveWait(call.task, call.node, "canceled", failure=_GIVEN_UP))
+
+    def forget_wait(self, call: Call) -> None:
+        """A wait for a signal has ended."""
+        assert call.signal is not None
+        queue = self.waiting[call.signal]
+        queue.remove(call)
+        if not queue:
+            del self.waiting[call.signal]
+
+    # ------------------------------------------------------------------ the loop's timers
+
+    def timer_wanted(
+        self, when: float, due: int, callback: Callable[..., Any], args: Any, context: Context
+    ) -> Timer:
+        """A timer gets its node id at once; it is recorded if it lives to the turn's end."""
+        timer = Timer(
+            callback, args, context, loop=self.loop, at=when, due=due, node=self.named("timer")
+        )
+        self._new_timers.append(timer)
+        self.open[timer.node] = timer
+        return timer
+
+    def timer_given_up(self, timer: Timer) -> None:
+        """It is taken down in the same transition; if it was not recorded yet it never is."""
+        self.open.pop(timer.node, None)
+        if not timer.task:
+            return
+        if self.recorded is not None:
+            self.recorded.gave_up(timer.node)
+        else:
+            self.emit(ResolveWait(timer.task, timer.node, "canceled", failure=_GIVEN_UP))
+
+    def record_timers(self) -> None:
+        """The turn is over: the timers that are still wanted are recorded."""
+        if not self._new_timers:
+            return
+        timers, self._new_timers = self._new_timers, []
+        for timer in timers:
+            if timer.gone:
+                continue
+            self.loop.idle = self._answers = 0
+            if self.recorded is not None:
+                self.recorded.match_timer(timer)
+                continue
+            timer.task = self.deps.new_id()
+            self.emit(CreateTask(timer.task, timer.node, "waiting", wake_at=timer.due))
+
+    # ------------------------------------------------------------------ recording
+
+    def emit(self, action: Any) -> None:
+        """Record an action and fold it."""
+        FOLDS[type(action)](self.run, action)
+        self.actions.append(action)
+
+    emit_for_run = emit
+
+    def forget(self) -> None:
+        """The run's code is gone: nothing of it is awaited any more."""
+        self.loop.forget_tasks()
+        self.open.clear()
+        self.waiting.clear()
+
+    def give_up_on(self, stuck: Stuck) -> NoReturn:
+        """The code cannot go on; it gets no more answers."""
+        if self.stuck is None:
+            self.stuck = stuck
+        self.loop.alive = False
+        raise Evicted
+
+
+def digest_of(input: Raw | None) -> str | None:
+    """What a large input is compared by when the run is replayed."""
+    if input is None or len(memoryview(input)) <= DIGEST_OVER:
+        return None
+    return blake2b(input, digest_size=16).hexdigest()
+
+
+__all__ = ["CHILD", "SPAWN", "STEP", "WAIT", "Call", "Calls", "digest_of"]

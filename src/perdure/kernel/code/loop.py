@@ -1,0 +1,296 @@
+"""WorkflowLoop: the event loop on which a workflow's code runs.
+
+It implements what asyncio's own Task and Future ask of a loop, and nothing that reads a clock, a
+socket or chance: ready callbacks run in the order in which they became ready, `time()` is the
+run's time, and `call_later` is a durable timer. So plain asyncio code is repeatable, and
+everything else is refused with what to write instead.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from asyncio import events
+from collections import deque
+from collections.abc import AsyncGenerator, Callable, Coroutine
+from contextvars import Context, copy_context
+from typing import Any, Final, Protocol, Self
+
+import msgspec
+
+from perdure.kernel.code.forbidden import ADVICE, refusal
+from perdure.kernel.code.stuck import Evicted
+from perdure.model.durations import SECOND
+
+#: How many callbacks may run in a turn without the workflow asking for anything new.
+IDLE_CALLBACKS: Final = 100_000
+#: How often code that was let go of is told so; from then on whatever it asks for never comes, or
+#: a loop that catches everything would not end.
+_REFUSALS: Final = 1_000
+#: From then on a thread has one current task, whatever loop it is of.
+_SWAPS: Final = sys.version_info >= (3, 14)
+
+
+class HotLoop(BaseException):
+    """The workflow runs on and on without ever waiting for anything."""
+
+
+class Ready(msgspec.Struct, eq=False):
+    """A callback that is ready to run; what `call_soon` gives."""
+
+    callback: Callable[..., Any]
+    args: Any
+    context: Context
+    gone: bool = False
+
+    def cancel(self) -> None:
+        """Do not run it."""
+        self.gone = True
+
+    def cancelled(self) -> bool:
+        """Whether it was cancelled."""
+        return self.gone
+
+
+class Timer(Ready, eq=False, kw_only=True):
+    """A callback for later. `due` in µs since the epoch; `node` is its place in the journal."""
+
+    loop: WorkflowLoop
+    at: float
+    due: int
+    node: str
+    #: The recorded task; empty while it is not recorded.
+    task: str = ""
+    over: bool = False
+
+    def when(self) -> float:
+        """The loop's time at which it is due."""
+        return self.at
+
+    def cancel(self) -> None:
+        """Do not run it; a durable timer is taken down in the same transition."""
+        if not self.gone:
+            self.gone = True
+            if not self.over and self.loop.alive:
+                self.loop.timers.timer_given_up(self)
+
+
+class Timers(Protocol):
+    """Who records the loop's timers. `recorded` is None while the run is not replayed."""
+
+    recorded: Any
+
+    def timer_wanted(
+        self, when: float, due: int, callback: Callable[..., Any], args: Any, context: Context
+    ) -> Timer:
+        """A callback is to run later."""
+
+    def timer_given_up(self, timer: Timer) -> None:
+        """A timer that has not fired is cancelled."""
+
+
+class WorkflowTask(asyncio.Task[Any]):
+    """A task whose place in a set does not depend on its address: asyncio keeps tasks in sets, and
+    cancels them in the order of those (TaskGroup), which must be the same on replay."""
+
+    __slots__ = ("place",)
+    place: int
+
+    def __new__(cls, place: int, *args: Any, **kwargs: Any) -> Self:
+        """Known by its place before asyncio registers it."""
+        task = super().__new__(cls)
+        task.place = place
+        return task
+
+    def __init__(self, place: int, coro: Coroutine[Any, Any, Any], **options: Any) -> None:
+        super().__init__(coro, **options)
+
+    def __hash__(self) -> int:
+        return self.place
+
+
+class WorkflowLoop(asyncio.AbstractEventLoop):
+    """One run's loop. It runs only within `run_ready`, from whatever loop or thread calls that."""
+
+    def __init__(self, timers: Timers) -> None:
+        self.timers = timers
+        self.alive = True
+        #: The time of the transition being decided, and of the run's beginning; µs.
+        self.now = self.began = 0
+        #: Sets the run's tasks apart from other runs' in sets; the same on replay.
+        self.salt = 0
+        #: Callbacks run since the workflow last asked for something new.
+        self.idle = 0
+        #: What went wrong where nobody looked, as asyncio tells it.
+        self.untold: list[dict[str, Any]] = []
+        self._ready: deque[Ready] = deque()
+        #: Those that are not done, by their places, oldest first.
+        self._tasks: dict[int, asyncio.Task[Any]] = {}
+        self._plain = Context()
+        self._count = 0
+        self._refused = 0
+
+    # ------------------------------------------------------------------ running
+
+    def run_ready(self) -> None:
+        """Run until nothing is ready. Raises HotLoop when there is no end to it."""
+        ready = self._ready
+        if not ready:
+            return
+        before = events._get_running_loop()
+        hooks = sys.get_asyncgen_hooks()
+        events._set_running_loop(self)
+        sys.set_asyncgen_hooks(_ignore, self._finalize)
+        outer = _leave() if _SWAPS else None
+        try:
+            while ready and self.alive:
+                handle = ready.popleft()
+                if handle.gone:
+                    continue
+                self.idle += 1
+                if self.idle > IDLE_CALLBACKS:
+                    raise HotLoop
+                handle.context.run(handle.callback, *handle.args)
+        finally:
+            if _SWAPS:
+                _enter(outer)
+            sys.set_asyncgen_hooks(*hooks)
+            events._set_running_loop(before)
+
+    def _finalize(self, generator: AsyncGenerator[Any, Any]) -> None:
+        if self.alive:
+            self.call_soon(self.create_task, generator.aclose())
+
+    def fire(self, timer: Timer) -> None:
+        """A timer is due: its callback is ready."""
+        timer.over = True
+        if not timer.gone:
+            self._ready.append(timer)
+
+    @property
+    def tasks(self) -> list[asyncio.Task[Any]]:
+        """The tasks that are not done, oldest first."""
+        return [task for task in self._tasks.values() if not task.done()]
+
+    def forget_tasks(self) -> None:
+        """The run has ended: its tasks are nobody's any more."""
+        self._tasks.clear()
+        self._ready.clear()
+
+    # ------------------------------------------------------------------ what asyncio asks for
+
+    def time(self) -> float:
+        """Seconds since the run began, as of the transition being decided."""
+        return (self.now - self.began) / SECOND
+
+    def call_soon(  # type: ignore[override]
+        self, callback: Callable[..., Any], *args: Any, context: Context | None = None
+    ) -> Ready:
+        """Run a callback after those that are ready already."""
+        handle = Ready(callback, args, copy_context() if context is None else context)
+        self._ready.append(handle)
+        return handle
+
+    def call_later(  # type: ignore[override]
+        self, delay: float, callback: Callable[..., Any], *args: Any,
+        context: Context | None = None,
+    ) -> Ready:  # fmt: skip
+        """Run a callback after so many seconds of the run's time: a durable timer."""
+        return self.call_at(self.time() + delay, callback, *args, context=context)
+
+    def call_at(  # type: ignore[override]
+        self, when: float, callback: Callable[..., Any], *args: Any,
+        context: Context | None = None,
+    ) -> Ready:  # fmt: skip
+        """Run a callback at a time of the loop's clock: a durable timer."""
+        if not self.alive:
+            self.refuse()
+            return Ready(callback, args, copy_context() if context is None else context)
+        due = self.began + round(when * SECOND)
+        if due <= self.now:
+            return self.call_soon(callback, *args, context=context)
+        context = copy_context() if context is None else context
+        return self.timers.timer_wanted(when, due, callback, args, context)
+
+    def create_future(self) -> asyncio.Future[Any]:
+        """A future of this loop."""
+        return asyncio.Future(loop=self)
+
+    def create_task(  # type: ignore[override]
+        self, coro: Coroutine[Any, Any, Any], *, name: str | None = None,
+        context: Context | None = None, **_: Any,
+    ) -> asyncio.Task[Any]:  # fmt: skip
+        """A task of this loop; it begins when what is ready before it has run."""
+        if not self.alive:
+            coro.close()
+            self.refuse()
+            return self.create_future()  # type: ignore[return-value]  # it never ends
+        # asyncio's own default counts all tasks of the process: not the same on replay.
+        self._count += 1
+        task = WorkflowTask(
+            self.salt + self._count, coro, loop=self, name=name or f"task-{self._count}",
+            context=context,
+        )  # fmt: skip
+        # One that is done is nobody's but the code's: if it failed and is let go of unseen, asyncio
+        # tells.
+        self._tasks[task.place] = task
+        task.add_done_callback(self._forget, context=self._plain)
+        return task
+
+    def _forget(self, task: Any) -> None:
+        self._tasks.pop(task.place, None)
+
+    def get_debug(self) -> bool:
+        """Never: slow callbacks are the engine's to notice."""
+        return False
+
+    def is_running(self) -> bool:
+        """Always: code that runs here is run by it."""
+        return True
+
+    def is_closed(self) -> bool:
+        """Whether the run was let go of."""
+        return not self.alive
+
+    def call_exception_handler(self, context: dict[str, Any]) -> None:
+        """Keep what asyncio has to tell, the first time; the engine logs it."""
+        if self.alive and self.timers.recorded is None:
+            self.untold.append(context)
+
+    def default_exception_handler(self, context: dict[str, Any]) -> None:
+        """The same."""
+        self.call_exception_handler(context)
+
+    def refuse(self) -> None:
+        """Raises Evicted: the run was let go of. Code that will not hear of it gets no answer."""
+        self._refused += 1
+        if self._refused <= _REFUSALS:
+            raise Evicted
+
+
+for _method in ADVICE:
+    setattr(WorkflowLoop, _method, refusal(_method))
+
+
+def _ignore(_: object) -> None:
+    return None
+
+
+if sys.version_info >= (3, 14):
+
+    def _leave() -> Any:
+        return asyncio.tasks._swap_current_task(  # type: ignore[attr-defined]
+            asyncio.get_running_loop(), None
+        )
+
+    def _enter(outer: Any) -> None:
+        asyncio.tasks._swap_current_task(  # type: ignore[attr-defined]
+            asyncio.get_running_loop(), outer
+        )
+else:
+
+    def _leave() -> Any:
+        return None
+
+    def _enter(outer: Any) -> None:
+        return None

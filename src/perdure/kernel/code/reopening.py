@@ -1,0 +1,168 @@
+"""A retry of a workflow's run: what it had decided up to a point is kept, the rest decided anew.
+
+The point is where the last step failed for good, or where the named call was made. Outcomes
+recorded before it stand and are replayed; every call that had none by then is made again. Signals
+taken after it are kept for whoever asks for them then: what was sent is never lost.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from msgspec import Raw
+
+from perdure.kernel.actions import (
+    BufferSignal,
+    CancelTasks,
+    CompleteTask,
+    ConsumeSignal,
+    CreateTask,
+    FailTask,
+    FinishRun,
+    ReopenRun,
+    RequestStop,
+    ResolveWait,
+)
+from perdure.kernel.code.call import WAIT, Call
+from perdure.kernel.code.loop import Timer
+from perdure.kernel.code.replay import Script, script_of, still_asked, without
+from perdure.kernel.code.running import Running
+from perdure.kernel.events import RunRetried
+from perdure.kernel.protocol import Load
+from perdure.model.errors import InvalidRequest, RunActive
+from perdure.model.graph_rules import did_you_mean
+
+
+def on_run_retried(machine: Running, event: RunRetried) -> str | Load | None:
+    """Reopen the run, replay what is kept, and go on live. Raises RunActive, InvalidRequest."""
+    run = machine.run
+    if run.status == "new":
+        raise InvalidRequest("the run has not started yet")
+    if run.status == "running":
+        raise RunActive("the run has not ended: cancel it first")
+    script = script_of(machine.past)
+    kept = _point(script, event.node)
+    reset = frozenset(_open_after(script, kept)) | ({event.node} if event.node else set())
+    before = without(script.transitions, reset, kept)
+    apart = tuple(node for node in script.apart if node not in machine.outputs)
+    if apart:
+        return Load(outputs=apart)
+    calls, program = machine.calls, machine.program
+    calls.emit(
+        ReopenRun(
+            program.version, program.hash, tuple(sorted(reset)), input=event.input,
+            config=event.config, deadline=event.deadline, kept=kept,
+        )
+    )  # fmt: skip
+    _keep_again(machine, list(_signals_after(script, kept, machine.outputs)), kept)
+    now = machine.now
+    put_off: dict[str, Any] = {}
+    emitted = calls.actions
+    kept_script = Script(before, script.forgotten | reset, (), script.lenient | {kept})
+    machine.replay(kept_script, machine.outputs, put_off)
+    machine.now = calls.loop.now = now
+    calls.actions = emitted
+    for call in still_asked(put_off):
+        _ask_again(machine, call)
+    machine.run_on()
+    return None
+
+
+def _ask_again(machine: Running, call: Any) -> None:
+    calls = machine.calls
+    if isinstance(call, Timer):
+        call.task = machine.deps.new_id()
+        calls.emit(CreateTask(call.task, call.node, "waiting", wake_at=call.due))
+    elif call.kind != WAIT:
+        calls.create(call)
+    else:
+        assert isinstance(call, Call)
+        assert call.future is not None
+        calls.create_wait(call.future.members)
+
+
+def _point(script: Script, node: str | None) -> int:
+    """The place of the last transition that is kept. Raises InvalidRequest."""
+    last = 0
+    for place, transition in script.transitions:
+        for action in transition.actions:
+            if isinstance(action, RequestStop):
+                return min(last or place, place) - 1  # what was done to clean up is no outcome
+            if node is None and isinstance(action, FailTask):
+                last = place
+            elif node is not None and isinstance(action, CreateTask) and action.node == node:
+                return place
+    if node is not None:
+        known = [
+            action.node
+            for _, transition in script.transitions
+            for action in transition.actions
+            if isinstance(action, CreateTask)
+        ]
+        raise InvalidRequest(f"the run made no call {node}; {did_you_mean(node, known)}")
+    if last:
+        return last - 1
+    # Nothing failed but the code itself: everything is kept but its end.
+    return script.transitions[-1][0]
+
+
+def _open_after(script: Script, kept: int) -> Iterator[str]:
+    """Nodes that were created after the point, or had no outcome by then."""
+    open_nodes: dict[str, bool] = {}
+    for place, transition in script.transitions:
+        # What the run's end gave up is wanted again.
+        ended = any(isinstance(action, FinishRun) for action in transition.actions)
+        for action in transition.actions:
+            if isinstance(action, CreateTask):
+                resolved = action.status == "completed" and place <= kept
+                open_nodes[action.node] = not resolved
+            elif place > kept:
+                continue
+            elif isinstance(action, CompleteTask | FailTask | ResolveWait):
+                open_nodes[action.node] = (
+                    ended and isinstance(action, ResolveWait) and action.status == "canceled"
+                )
+            elif isinstance(action, CancelTasks) and not ended:
+                open_nodes.update(dict.fromkeys(action.nodes, False))
+    return (node for node, is_open in open_nodes.items() if is_open)
+
+
+def _keep_again(machine: Running, taken: Sequence[BufferSignal], kept: int) -> None:
+    """Signals that were taken come before those that nobody has taken yet."""
+    calls, names = machine.calls, {signal.name for signal in taken}
+    younger = [signal for signal in machine.run.signals if signal.name in names]
+    for signal in younger:
+        calls.emit(ConsumeSignal(signal.id, ""))
+    for again in taken:
+        calls.emit(again)
+    for signal in younger:
+        payload = signal.payload if signal.payload is not None else calls.payloads[signal.id]
+        calls.emit(BufferSignal(f"{signal.id}~{kept}", signal.name, payload))
+
+
+def _signals_after(script: Script, kept: int, outputs: Mapping[str, Raw]) -> Iterator[BufferSignal]:
+    """What was sent and taken after the point, in that order, to be kept again."""
+    awaited: dict[str, str] = {}
+    taken: dict[str, Any] = {}
+    for place, transition in script.transitions:
+        for action in transition.actions:
+            if isinstance(action, CreateTask) and action.awaited_signal is not None:
+                awaited[action.node] = action.awaited_signal
+            elif isinstance(action, BufferSignal):
+                taken[action.signal] = action
+            elif place <= kept:
+                continue
+            elif isinstance(action, ConsumeSignal) and action.node:
+                again = taken[action.signal]
+                payload = again.payload
+                if payload is None and again.payload_ref is not None:
+                    payload = outputs[action.node]
+                yield BufferSignal(f"{action.signal}~{kept}", again.name, payload)
+            elif (
+                isinstance(action, ResolveWait)
+                and action.status == "completed"
+                and action.node in awaited
+            ):
+                output = action.output if action.output is not None else outputs[action.node]
+                yield BufferSignal(f"{action.task}~{kept}", awaited[action.node], output)

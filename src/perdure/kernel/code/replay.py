@@ -1,0 +1,304 @@
+"""Replay: the code runs again from its journal, and must ask for what it asked for then.
+
+Recorded outcomes are fed one transition at a time, in the order in which they were recorded, as
+when they came. What the code asks for within a transition is compared as a set: Python versions
+start concurrent calls in different orders. The first difference stops the run; nothing has been
+written then, and code that asks for the same goes on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final, NoReturn
+
+import msgspec
+from msgspec import Raw
+
+from perdure.kernel.actions import (
+    Action,
+    CancelTasks,
+    CompleteTask,
+    Continued,
+    CreateTask,
+    FinishRun,
+    Patched,
+    ReopenRun,
+    ResolveWait,
+    StartChild,
+    Transition,
+)
+from perdure.kernel.code.call import SPAWN, WAIT, Call
+from perdure.kernel.code.calls import digest_of
+from perdure.kernel.code.loop import Timer
+from perdure.kernel.code.stuck import Stuck
+from perdure.model.errors import NonDeterminism
+
+if TYPE_CHECKING:
+    from perdure.kernel.code.calls import Calls
+
+_WITH_OUTPUT: Final = (CreateTask, CompleteTask, ResolveWait)
+_SHOWN: Final = 200
+#: The timer that bounds what code may do after a cancel or its deadline.
+GRACE: Final = "~grace"
+
+
+class Recorded:
+    """What one transition recorded of what the code asked for. `place` is its number in the
+    journal, from 1. Calls to nodes in `forgotten` are put off: a retry dropped their records; where
+    it is `lenient`, whatever was not recorded."""
+
+    def __init__(
+        self, calls: Calls, place: int, actions: Iterable[Action], outputs: Mapping[str, Raw],
+        forgotten: frozenset[str], put_off: dict[str, Any], *, lenient: bool = False,
+    ) -> None:  # fmt: skip
+        self.lenient = lenient
+        self._calls = calls
+        self._place = place
+        self._outputs = outputs
+        self._forgotten = forgotten
+        self._put_off = put_off
+        self._created: dict[str, CreateTask] = {}
+        self._children: dict[str, StartChild] = {}
+        self._canceled: set[str] = set()
+        self._finish: FinishRun | None = None
+        self._patched: set[str] = set()
+        for action in actions:
+            if isinstance(action, CreateTask):
+                if action.node == GRACE:
+                    continue  # the machine's own
+                self._created[action.node] = action
+            elif isinstance(action, StartChild):
+                self._children[action.node] = action
+            elif isinstance(action, Patched):
+                self._patched.add(action.id)
+            elif isinstance(action, CancelTasks):
+                self._canceled.update(action.nodes)
+            elif (
+                isinstance(action, ResolveWait)
+                and action.status == "canceled"
+                and action.node != GRACE
+            ):
+                self._canceled.add(action.node)
+            elif isinstance(action, FinishRun):
+                self._finish = action
+
+    # ------------------------------------------------------------------ what the code asks for
+
+    def match_step(self, call: Call) -> None:
+        """The code awaits a step, or another run."""
+        what = "step" if call.child is None else _child_shown(call)
+        known = self._known(call.node, f"{what} {call.node}({_shown(call.input)})", call)
+        if known is None:
+            return
+        same = (
+            known.digest == digest_of(call.input)
+            if known.digest is not None
+            else known.input == call.input
+        )
+        if known.status != "pending" or not same:
+            self._differ(
+                f"{call.node}({_shown(known.input)})" if known.status == "pending"
+                else f"{call.node}, a wait",
+                f"{call.node}({_shown(call.input)})",
+            )  # fmt: skip
+        self._match_child(call)
+        call.task = known.task
+
+    def _match_child(self, call: Call) -> None:
+        """What a call waits for is the recorded run, or no run at all."""
+        known = self._children.get(call.node)
+        wanted = None if call.child is None else (call.child.definition, call.child.id)
+        if known is None:
+            if wanted is not None:
+                self._differ(f"step {call.node}", f"{_child_shown(call)} as {call.node}")
+        elif wanted != (known.definition, known.id) or known.detached != (call.kind == SPAWN):
+            recorded = f"{'spawn' if known.detached else 'child'} {known.definition}/{known.id}"
+            self._differ(f"{recorded} as {call.node}", f"{_child_shown(call)} as {call.node}")
+
+    def match_wait(self, members: Sequence[Call]) -> None:
+        """The code waits; the recorded times count, whatever it says now."""
+        for call in members:
+            known = self._created.get(call.node)
+            if known is not None and known.status == "completed":
+                del self._created[call.node]
+                output = known.output if known.output is not None else self._outputs[call.node]
+                self._calls.answer(call, output)
+                return
+        for call in members:
+            known = self._known(call.node, _wait_shown(call), call)
+            if known is None:
+                continue
+            if known.status != "waiting" or known.awaited_signal != call.signal:
+                recorded = f"signal {known.awaited_signal}" if known.awaited_signal else "a time"
+                self._differ(f"{call.node} waiting for {recorded}", _wait_shown(call))
+            call.task, call.due = known.task, known.wake_at
+            self._calls.opened(call)
+
+    def match_timer(self, timer: Timer) -> None:
+        """A timer of the loop lives to the end of its turn."""
+        known = self._known(timer.node, f"a timer ({timer.node})", timer)
+        if known is not None:
+            timer.task, timer.due = known.task, known.wake_at or timer.due
+
+    def gave_up(self, node: str) -> None:
+        """The code gave a call up."""
+        self._canceled.discard(node)
+
+    def patched(self, id: str) -> bool:
+        """Whether this is where the run took a guarded change's new way."""
+        found = id in self._patched
+        self._patched.discard(id)
+        return found
+
+    def _known(self, node: str, asked: str, call: Any) -> CreateTask | None:
+        known = self._created.pop(node, None)
+        if known is None:
+            if self.lenient or node in self._forgotten:
+                self._put_off.setdefault(node, call)
+                return None
+            self._differ(self._rest(), asked)
+        return known
+
+    # ------------------------------------------------------------------ the turn's end
+
+    def close(self, *, ended: bool) -> None:
+        """The turn is over: everything that was recorded must have been asked for."""
+        if self._created or self._canceled:
+            what = "nothing more" if not ended else "nothing more: its function ended"
+            self._differ(self._rest(), what)
+        if ended and self._finish is None:
+            self._differ("nothing: the function went on waiting", "the end of the function")
+        if not ended and self._finish is not None and self._finish.status == "completed":
+            self._differ("the end of the function", "nothing: the function goes on")
+
+    def _rest(self) -> str:
+        if self._created:
+            first = next(iter(self._created.values()))
+            return f"{first.node}({_shown(first.input)})" if first.input else first.node
+        if self._canceled:
+            return f"giving up {min(self._canceled)}"
+        if self._finish is not None:
+            return "the end of the function"
+        return "nothing"
+
+    def _differ(self, recorded: str, asked: str) -> NoReturn:
+        error = NonDeterminism(
+            f"the workflow's code does not do what it did: at transition {self._place} of the "
+            f"journal {recorded} is recorded, and now it asks for {asked}"
+        )
+        self._calls.give_up_on(
+            Stuck(
+                f"{error}. Nothing was changed: run a version of the code that still does this, "
+                "or guard the change with ctx.patched()",
+                error,
+            )
+        )
+
+
+class Script(msgspec.Struct):
+    """A journal made ready to be replayed: the transitions to feed, with their places in it.
+    `forgotten`: nodes that retries have reset. `apart`: those whose outputs stand apart."""
+
+    transitions: list[tuple[int, Transition]]
+    forgotten: frozenset[str]
+    apart: tuple[str, ...]
+    #: Where a retry lets the code go on otherwise than it did.
+    lenient: frozenset[int] = frozenset()
+
+
+def script_of(journal: Sequence[Transition]) -> Script:
+    """What of a journal counts: a retry dropped what was decided after some point, and the
+    records of calls that had no outcome then."""
+    journal = [*journal]
+    for place, transition in enumerate(journal):
+        if any(isinstance(action, Continued) for action in transition.actions):
+            journal[: place + 1] = [*[Transition(0)] * place, since_continued(transition)]
+    kept: list[tuple[int, Transition]] = []
+    forgotten: frozenset[str] = frozenset()
+    lenient: frozenset[int] = frozenset()
+    for place, transition in enumerate(journal, 1):
+        reopened = next((a for a in transition.actions if isinstance(a, ReopenRun)), None)
+        if reopened is not None:
+            forgotten |= frozenset(reopened.reset)
+            kept = without(kept, frozenset(reopened.reset), reopened.kept or 0)
+            lenient |= {reopened.kept or 0}
+        kept.append((place, transition))
+    apart = {
+        action.node
+        for _, transition in kept
+        for action in transition.actions
+        if isinstance(action, _WITH_OUTPUT)
+        and action.output is None
+        and action.output_ref is not None
+    }
+    return Script(kept, forgotten, tuple(sorted(apart)), lenient)
+
+
+def since_continued(transition: Transition) -> Transition:
+    """A transition that continued the run as new, from there on: before is another life."""
+    last = max(i for i, action in enumerate(transition.actions) if isinstance(action, Continued))
+    return Transition(transition.at, transition.actions[last:])
+
+
+def without(
+    script: Sequence[tuple[int, Transition]], reset: frozenset[str], kept: int
+) -> list[tuple[int, Transition]]:
+    """The transitions up to a place, without what is about nodes that were reset, and without
+    the run's end."""
+    left = []
+    for place, one in script:
+        if place > kept:
+            break
+        ended = any(isinstance(action, FinishRun) for action in one.actions)
+        actions = [
+            action
+            for action in one.actions
+            if getattr(action, "node", None) not in reset
+            and not (ended and isinstance(action, FinishRun | CancelTasks))
+        ]
+        left.append((place, Transition(one.at, actions)))
+    return left
+
+
+def ask_recorded(recorded: Recorded, put_off: dict[str, Any]) -> None:
+    """When a reopened run is replayed: calls that were put off are matched."""
+    asked = list(still_asked(put_off))
+    put_off.clear()  # what a later retry has reset is put off once more
+    for call in asked:
+        if isinstance(call, Timer):
+            recorded.match_timer(call)
+        elif call.kind != WAIT:
+            recorded.match_step(call)
+        else:
+            assert call.future is not None
+            recorded.match_wait(call.future.members)
+
+
+def still_asked(put_off: Mapping[str, Any]) -> Iterator[Any]:
+    """Calls that are still wanted, each wait once."""
+    seen: set[int] = set()
+    for call in put_off.values():
+        if isinstance(call, Timer):
+            if not call.gone:
+                yield call
+        elif call.future is not None and not call.future.done() and id(call.future) not in seen:
+            seen.add(id(call.future))
+            yield call
+
+
+def _wait_shown(call: Call) -> str:
+    what = f"signal {call.signal}" if call.signal is not None else "a time"
+    return f"{call.node} waiting for {what}"
+
+
+def _child_shown(call: Call) -> str:
+    if call.child is None:
+        return "step"
+    return f"{call.kind} {call.child.definition}/{call.child.id}"
+
+
+def _shown(input: Raw | None) -> str:
+    if input is None:
+        return ""
+    text = bytes(input).decode("utf-8", "replace")
+    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"

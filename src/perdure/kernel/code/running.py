@@ -1,0 +1,307 @@
+"""Running: a workflow's function on its loop, live or replayed from its journal.
+
+Owns the function's task: how it begins, runs on until it waits, ends, and is let go of. What makes
+it go on stands in happened.py.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Coroutine, Generator, Sequence
+from hashlib import blake2b
+from typing import Any, Final, Protocol
+
+from msgspec import Raw
+
+from perdure.kernel.actions import (
+    BeginRun,
+    BufferSignal,
+    CompleteTask,
+    Continued,
+    FailTask,
+    FinishRun,
+    ReopenRun,
+    RequestStop,
+    ResolveWait,
+    Transition,
+)
+from perdure.kernel.code.call import Call
+from perdure.kernel.code.calls import Calls
+from perdure.kernel.code.closing import close
+from perdure.kernel.code.handlings import Handlings
+from perdure.kernel.code.lines import line_of
+from perdure.kernel.code.loop import HotLoop, Timer
+from perdure.kernel.code.replay import GRACE, Recorded, Script, ask_recorded, script_of
+from perdure.kernel.code.stuck import ContinueAsNew, hot_loop
+from perdure.kernel.protocol import Deps, Load, Loaded
+from perdure.kernel.run import Run
+from perdure.model.errors import Canceled, StoreError
+from perdure.model.failure import FailureRecord
+
+#: How often code may go on as new in one turn: without a wait in between it never ends.
+_CONTINUED_AT_ONCE: Final = 100
+
+
+class Program(Protocol):
+    """A workflow function, as the machine needs it."""
+
+    name: str
+    version: str
+    hash: str
+    #: How long code may clean up after a cancel or its deadline; µs.
+    grace: int
+    #: How long a run may take; µs, None = no end.
+    max_duration: int | None
+
+    def main(self, calls: Calls, /) -> Coroutine[Any, Any, Raw]:
+        """The function's coroutine on the run's input; its output as JSON text."""
+
+    def failure(self, error: BaseException, /) -> FailureRecord:
+        """What is recorded of the exception that ended the function."""
+
+    def error(self, failure: FailureRecord, call: Call, attempt: int, /) -> BaseException:
+        """What a call raises that ended so; `attempt` from 1."""
+
+
+class Running:
+    """One run's code. `run` is its snapshot; `now` the time of what is being decided, in µs."""
+
+    __slots__ = (
+        "_continued", "_deps", "_program", "_root", "calls", "handlings", "now", "outputs", "past",
+        "run",
+    )  # fmt: skip
+
+    def __init__(self, program: Program, run: Run, deps: Deps) -> None:
+        self.run = run
+        self.now = 0
+        self.calls = Calls(run, deps)
+        #: See kernel.protocol.Machine.handlings: of the step calls that have no outcome.
+        self.handlings = Handlings(self.calls)
+        self._program = program
+        self._deps = deps
+        self._root: asyncio.Task[Raw] | None = None
+        #: How often the code has gone on as new within the event being decided.
+        self._continued = 0
+        #: Of a run that has ended and is to be retried: its journal, and recorded outputs that
+        #: stand apart from it.
+        self.past: Sequence[Transition] = ()
+        self.outputs: dict[str, Raw] = {}
+
+    # ------------------------------------------------------------------ running
+
+    def run_on(self) -> None:
+        """Let the code run until it waits; record its end if it ended. Raises Stuck."""
+        self.calls.loop.now = self.now
+        self._turn()
+        if self._root is not None and self._root.done():
+            self._finish(self._root)
+
+    def _turn(self) -> None:
+        calls = self.calls
+        try:
+            calls.loop.run_ready()
+        except HotLoop:
+            calls.stuck = calls.stuck or hot_loop(line_of(self._root))
+        stuck = calls.stuck
+        if stuck is None:
+            calls.record_timers()
+            return
+        close(calls)
+        raise stuck
+
+    def begin(self) -> None:
+        """Start the function."""
+        loop = self.calls.loop
+        loop.began = loop.now = self.now
+        loop.salt = _salt(self.run)
+        self._root = loop.create_task(self._program.main(self.calls), name="main")
+
+    def child(self, node: str, task: str) -> Any:
+        """What the engine is to start for a call of another run; None once nobody waits for it."""
+        call = self.calls.open.get(node)
+        if isinstance(call, Call) and call.task == task and call.child is not None:
+            return call.child.start
+        return None
+
+    # ------------------------------------------------------------------ ending
+
+    def _finish(self, root: asyncio.Task[Raw]) -> None:
+        """The function has ended: what it left behind ends with it, and so does the run."""
+        error = None if root.cancelled() else root.exception()
+        if isinstance(error, ContinueAsNew) and self.run.stopping is None:
+            self._continue_with(error.input)
+            return
+        finish = self._outcome(root)
+        self._wind_up()
+        self.end_with(finish)
+
+    def _continue_with(self, input: Raw | None) -> None:
+        """The run goes on as new: kept signals stay, everything else is forgotten."""
+        self._wind_up()
+        close(self.calls)
+        before, run = self.calls, self.run
+        self._continued += 1
+        if self._continued > _CONTINUED_AT_ONCE:
+            before.stuck = hot_loop(" through continue_as_new")
+            raise before.stuck
+        calls = self.calls = Calls(run, self._deps)
+        self.handlings = Handlings(calls)
+        calls.actions, calls.payloads = before.actions, before.payloads
+        kept, limit = run.signals, self._program.max_duration
+        calls.emit(
+            Continued(
+                run.definition, run.id, run.version, run.hash, run.python, input,
+                config=run.config, metadata=run.metadata, paused=run.paused,
+                life=run.life + 1,
+                deadline=None if limit is None else self.now + limit,
+            )
+        )  # fmt: skip
+        for signal in kept:
+            payload = signal.payload if signal.payload is not None else calls.payloads[signal.id]
+            calls.emit(BufferSignal(signal.id, signal.name, payload))
+        calls.emit(BeginRun())
+        self.begin()
+        self.run_on()
+
+    def _wind_up(self) -> None:
+        """Tasks that the function did not wait for are cancelled, calls given up."""
+        calls = self.calls
+        for task in calls.loop.tasks:
+            task.cancel()
+        self._turn()
+        self._give_up_all()
+
+    def _give_up_all(self) -> None:
+        for call in list(self.calls.open.values()):
+            if isinstance(call, Timer):
+                call.cancel()
+            elif call.future is not None:
+                call.future.cancel()
+
+    def _outcome(self, root: asyncio.Task[Raw]) -> FinishRun:
+        stopping = self.run.stopping
+        if stopping is not None:
+            if not root.cancelled():
+                root.exception()  # asyncio need not tell of it
+            return stopped(stopping)
+        if root.cancelled():
+            message = "the workflow's code cancelled itself"
+            return FinishRun("failed", failure=FailureRecord(Canceled.kind, message))
+        error = root.exception()
+        if error is not None:
+            return FinishRun("failed", failure=self._program.failure(error))
+        return FinishRun("completed", output=root.result())
+
+    def close_down(self, finish: FinishRun) -> None:
+        """End the run, whatever its code is at."""
+        self._give_up_all()
+        self.end_with(finish)
+
+    def end_with(self, finish: FinishRun) -> None:
+        """Nothing is left that a timer, a signal or a late report could wake."""
+        calls = self.calls
+        grace = self.run.nodes.get(GRACE)
+        if grace is not None and grace.status == "waiting":
+            calls.emit(ResolveWait(grace.task, GRACE, "canceled"))
+        calls.emit(finish)
+        close(calls)
+
+    # ------------------------------------------------------------------ replaying
+
+    def recall(self, journal: Sequence[Transition]) -> Generator[Load, Loaded, None]:
+        """Bring the code to where its journal ends. Raises Stuck where it does not get there."""
+        script = script_of(journal)
+        outputs: dict[str, Raw] = {}
+        if script.apart:
+            answer = yield Load(outputs=script.apart)
+            for node in script.apart:
+                if node not in answer.outputs:
+                    raise StoreError(f"the recorded output of node {node} was not found")
+                outputs[node] = answer.outputs[node]
+        self.replay(script, outputs, {})
+
+    def replay(self, script: Script, outputs: dict[str, Raw], put_off: dict[str, Any]) -> None:
+        """Feed recorded transitions, comparing what the code asks for; what a retry lets it ask
+        for again is put off."""
+        calls = self.calls
+        for place, transition in script.transitions:
+            self.now = calls.loop.now = transition.at
+            recorded = calls.recorded = Recorded(
+                calls, place, transition.actions, outputs, script.forgotten, put_off,
+                lenient=place in script.lenient,
+            )  # fmt: skip
+            try:
+                for action in transition.actions:
+                    self._again(action, outputs, recorded, put_off)
+                self._turn()
+                root = self._root
+                if root is not None and calls.loop.alive and not recorded.lenient:
+                    if root.done():
+                        self._wind_up()
+                    recorded.close(ended=root.done())
+            except BaseException:
+                if calls.stuck is not None:
+                    close(calls)
+                    raise calls.stuck from None
+                raise
+        calls.recorded = None
+
+    def _again(
+        self, action: Any, outputs: dict[str, Raw], recorded: Recorded, put_off: dict[str, Any]
+    ) -> None:
+        """The part of a recorded transition that made the code go on."""
+        calls, kind = self.calls, type(action)
+        if kind is BeginRun:
+            self.begin()
+        elif kind is ResolveWait and action.node == GRACE:
+            calls.loop.alive = False  # its time to clean up was over
+        elif kind is CompleteTask or (kind is ResolveWait and action.status == "completed"):
+            output = action.output if action.output is not None else outputs[action.node]
+            calls.completed(action.node, output)
+        elif kind is FailTask or (kind is ResolveWait and action.status == "failed"):
+            self.fail_call(action.node, action.failure, getattr(action, "attempt", 0))
+        elif kind is RequestStop:
+            self.stop()
+        elif kind is ReopenRun:
+            ask_recorded(recorded, put_off)
+
+    def stop(self) -> None:
+        """One CancelledError at the function's current await."""
+        if self._root is not None and not self.calls.stop_seen:
+            self.calls.stop_seen = True
+            self._root.cancel()
+
+    def fail_call(self, node: str, failure: FailureRecord, attempt: int) -> None:
+        """A call ended badly, for good."""
+        call = self.calls.open[node]
+        assert isinstance(call, Call)
+        self.calls.failed(node, self._program.error(failure, call, attempt + 1))
+
+    def close(self) -> list[str]:
+        """Let the code go; see closing.close."""
+        return close(self.calls)
+
+    @property
+    def root(self) -> asyncio.Task[Raw] | None:
+        """The function's task."""
+        return self._root
+
+    @property
+    def program(self) -> Program:
+        """The workflow function."""
+        return self._program
+
+    @property
+    def deps(self) -> Deps:
+        """What the machine is given."""
+        return self._deps
+
+
+def _salt(run: Run) -> int:
+    text = f"{run.definition}/{run.id}".encode()
+    return int.from_bytes(blake2b(text, digest_size=4).digest(), "big") << 24
+
+
+def stopped(failure: FailureRecord) -> FinishRun:
+    """The end of a run that was told to stop, whatever its function returned since."""
+    return FinishRun("canceled" if failure.kind == Canceled.kind else "failed", failure=failure)

@@ -1,0 +1,33 @@
+"""What a driver is asked to start, and how a run ended: the same for every engine underneath."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+from msgspec import Raw
+
+from perdure.model.definition import Definition
+from perdure.model.failure import FailureRecord
+
+
+class StartRequest(msgspec.Struct, gc=False):
+    """What a caller asks to start. Values are JSON text. `delay` in µs; the run's deadline counts
+    from then."""
+
+    definition: Definition[Any, Any]
+    id: str
+    input: Raw | None = None
+    config: Raw | None = None
+    metadata: Mapping[str, str] = {}
+    start_node: str | None = None
+    delay: int = 0
+
+
+class Outcome(msgspec.Struct, frozen=True):
+    """How a run ended: `completed`, `failed` or `canceled`. `output` is JSON text."""
+
+    status: str
+    output: bytes | None = None
+    failure: FailureRecord | None = None

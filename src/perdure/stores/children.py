@@ -1,0 +1,119 @@
+"""What runs ask of one another, riding on their rows, and what they are told: the same messages,
+with the same ids, in every store.
+
+The ids are made of the call's task, so that nothing is told twice; what was answered stands in the
+mailbox of the run that asked, for good.
+"""
+
+from __future__ import annotations
+
+from typing import Final, TypeAlias
+
+import msgspec
+from msgspec import Raw
+
+from perdure.model.status import RunStatus
+from perdure.stores.port import Message, NewRun, StoredDefinition
+
+STARTED: Final = "child-started"
+FINISHED: Final = "child-finished"
+_NULL: Final = Raw(b"null")
+
+
+class ChildStart(msgspec.Struct, frozen=True, gc=False):
+    """A call (`task` of `node`) of the run whose row this rides on asks for the run of this name
+    (definition, id). Unless it is there, `run` is made, and its `definition` becomes known. The
+    call's run is told by a message "child-started", whether it was made for this call; and if the
+    call `waits`, by "child-finished" how it ended: at once where it has, else with the row that
+    ends it. Where none is there and `run` is None, "child-finished" says failed, with `refusal`,
+    JSON of the FailureRecord.
+
+    All in the transaction of the row, and each once: asked again for the same task, only what is
+    missing is done (after a move to another store: to wait again)."""
+
+    task: str
+    node: str
+    name: tuple[str, str]
+    run: NewRun | None
+    definition: StoredDefinition | None
+    refusal: bytes | None = None
+    waits: bool = True
+
+
+class ChildCancel(msgspec.Struct, frozen=True, gc=False):
+    """The call waits for its child no more: it is told nothing from now on. A child that was made
+    for it, and has not ended, is sent a "cancel"."""
+
+    task: str
+    reason: str
+
+
+#: What a row may carry besides: messages to any run (also its own), in the row's transaction.
+Outgoing: TypeAlias = ChildStart | ChildCancel | Message
+
+
+class Asked(msgspec.Struct, frozen=True, gc=False):
+    """A call that waits for a run's end: whose it is, and whether the run was made for it."""
+
+    parent: bytes
+    task: str
+    node: str
+    created: bool
+
+
+class StartedBody(msgspec.Struct, frozen=True):
+    """Of "child-started"."""
+
+    task: str
+    node: str
+    created: bool
+
+
+class FinishedBody(msgspec.Struct, frozen=True):
+    """Of "child-finished". `output` is null unless completed, `failure` if completed."""
+
+    task: str
+    node: str
+    status: RunStatus
+    output: Raw = _NULL
+    failure: Raw = _NULL
+
+
+def started_id(task: str) -> str:
+    """The id of the message that says that a call's run is there."""
+    return f"child:{task}:started"
+
+
+def finished_id(task: str) -> str:
+    """The id of the message that says how it ended."""
+    return f"child:{task}:finished"
+
+
+def started_message(to: tuple[str, str], start: ChildStart, created: bool) -> Message:
+    """To the run (definition, id) whose call asked."""
+    body = msgspec.json.encode(StartedBody(start.task, start.node, created))
+    return Message(*to, started_id(start.task), STARTED, start.node, body)
+
+
+def finished_message(
+    to: tuple[str, str], task: str, node: str, status: RunStatus, output: bytes | None,
+    failure: bytes | None,
+) -> Message:  # fmt: skip
+    """To the run (definition, id) whose call waits. Output and failure as JSON text."""
+    made = FinishedBody(task, node, status, Raw(output or _NULL), Raw(failure or _NULL))
+    return Message(*to, finished_id(task), FINISHED, node, msgspec.json.encode(made))
+
+
+def refused_message(to: tuple[str, str], start: ChildStart) -> Message:
+    """To the run (definition, id) whose call asked for a run that nobody can make."""
+    return finished_message(to, start.task, start.node, "failed", None, start.refusal)
+
+
+def cancel_message(to: tuple[str, str], task: str, reason: str) -> Message:
+    """To the run (definition, id) that nobody waits for any more."""
+    return Message(*to, f"parent:{task}:cancel", "cancel", "", msgspec.json.encode(reason))
+
+
+def was_created(body: bytes | None) -> bool:
+    """What a message said that is in the mailbox."""
+    return msgspec.json.decode(body or b"", type=StartedBody).created

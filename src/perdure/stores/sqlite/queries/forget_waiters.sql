@@ -1,0 +1,1 @@
+DELETE FROM waiter WHERE definition = ? AND id = ?

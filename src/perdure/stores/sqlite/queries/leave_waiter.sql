@@ -1,0 +1,1 @@
+DELETE FROM waiter WHERE task = ? RETURNING definition, id, created

@@ -1,0 +1,1 @@
+SELECT definition, id, status FROM run WHERE key = ?

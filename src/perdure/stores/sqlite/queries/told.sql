@@ -1,0 +1,1 @@
+SELECT body FROM mailbox WHERE run = ? AND id = ?

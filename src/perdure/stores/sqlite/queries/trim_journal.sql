@@ -1,0 +1,1 @@
+DELETE FROM journal WHERE run = :key AND seq < :until

@@ -1,0 +1,1 @@
+DELETE FROM payload WHERE run = :key AND seq < :until

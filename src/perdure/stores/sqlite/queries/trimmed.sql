@@ -1,0 +1,1 @@
+UPDATE run SET first_seq = :until WHERE key = :key

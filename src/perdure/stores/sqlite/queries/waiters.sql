@@ -1,0 +1,1 @@
+SELECT parent, task, node, created FROM waiter WHERE definition = ? AND id = ? ORDER BY task

@@ -1,0 +1,191 @@
+"""A retry of a run keeps what was decided before it failed, and decides the rest anew."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from perdure import step
+from perdure.flow.context import Context
+from perdure.flow.signal import Channel, Signal
+from perdure.flow.workflow import Workflow, workflow
+from perdure.kernel.events import RunRetried
+from perdure.model.errors import InvalidRequest, RunActive
+from tests.unit.kernel.code.board import Board
+
+
+@step
+async def charge(amount: int) -> int:
+    return amount
+
+
+@step
+async def ship(order: str) -> str:
+    return order
+
+
+ok = Signal("ok", int)
+news = Channel("news", int)
+
+
+def named(function: Any) -> Workflow[Any, Any]:
+    return workflow(max_duration="1h", name="order")(function)
+
+
+@named
+async def order(ctx: Context) -> list[Any]:
+    first = await charge(1)
+    second = await ship("a")
+    return [first, second]
+
+
+def test_what_failed_is_done_again_and_the_rest_is_kept() -> None:
+    board = Board(order)
+    board.complete("charge", 1)
+    board.fail("ship")
+    before = board.run.nodes["charge"]
+    assert board.end.status == "failed"
+    board.retry()
+    assert board.pending == ["ship"]
+    assert board.run.nodes["charge"] == before
+    board.reload()
+    board.complete("ship", "there")
+    assert board.result == [1, "there"]
+
+
+def test_from_a_call_on() -> None:
+    board = Board(order)
+    board.complete("charge", 1)
+    board.complete("ship", "there")
+    board.retry("charge")
+    assert board.pending == ["charge"]
+    board.complete("charge", 2)
+    board.reload()
+    board.complete("ship", "again")
+    assert board.result == [2, "again"]
+
+
+def test_a_call_that_was_not_made_is_refused_with_what_was_meant() -> None:
+    board = Board(order)
+    board.complete("charge", 1)
+    board.fail("ship")
+    with pytest.raises(InvalidRequest, match='no call shipp; did you mean "ship"'):
+        board.retry("shipp")
+
+
+def test_a_run_that_has_not_ended_is_refused() -> None:
+    board = Board(order)
+    with pytest.raises(RunActive):
+        board.apply(RunRetried())
+
+
+def test_mended_code_goes_on_after_the_call_whose_outcome_broke_it() -> None:
+    @named
+    async def broken(ctx: Context) -> Any:
+        first = await charge(1)
+        raise ValueError(f"cannot use {first}")
+
+    board = Board(broken)
+    board.complete("charge", 1)
+    assert board.end.status == "failed"
+    board.retry(workflow=order)
+    assert board.run.nodes["charge"].status == "completed"
+    assert board.pending == ["ship"]
+    board.reload()
+    board.complete("ship", "there")
+    assert board.result == [1, "there"]
+
+
+def test_code_that_is_as_broken_as_before_fails_again() -> None:
+    @named
+    async def broken(ctx: Context) -> Any:
+        raise ValueError(await charge(1))
+
+    board = Board(broken)
+    board.complete("charge", 1)
+    board.retry()
+    assert board.end.status == "failed"
+    assert [name for name, _ in board.told()] == ["ReopenRun", "FinishRun"]
+
+
+def test_calls_that_the_failure_gave_up_are_made_again() -> None:
+    @named
+    async def both(ctx: Context) -> list[int]:
+        return list(await asyncio.gather(charge(1), charge(2), charge(3)))
+
+    board = Board(both)
+    board.complete("charge", 1)
+    board.fail("charge#2")
+    assert board.run.nodes["charge#3"].status == "canceled"
+    board.retry()
+    assert board.pending == ["charge#2", "charge#3"]
+    board.complete("charge#3", 3)
+    board.reload()
+    board.complete("charge#2", 2)
+    assert board.result == [1, 2, 3]
+
+
+def test_signals_taken_after_the_point_are_kept_for_whoever_asks_then() -> None:
+    @named
+    async def waits(ctx: Context) -> list[int]:
+        await charge(1)
+        a = await ctx.wait(ok)
+        b = await ctx.receive(news)
+        await ship("a")
+        return [a, b, await ctx.receive(news)]
+
+    board = Board(waits)
+    board.send("news", 7)
+    board.complete("charge", 1)
+    board.send("ok", 5)
+    board.send("news", 8)
+    board.fail("ship")
+    board.retry("charge")
+    assert sorted(kept.name for kept in board.run.signals) == ["news", "news", "ok"]
+    board.complete("charge", 1)
+    board.reload()
+    board.complete("ship", "a")
+    assert board.result == [5, 7, 8]
+
+
+def test_a_canceled_run_goes_on_where_it_was_canceled() -> None:
+    @named
+    async def careful(ctx: Context) -> int:
+        try:
+            return await charge(1)
+        finally:
+            await ship("cleanup")
+
+    board = Board(careful)
+    board.cancel("oops")
+    board.complete("ship", "x")
+    assert board.end.status == "canceled"
+    board.retry()
+    assert board.pending == ["charge"]
+    board.reload()
+    board.complete("charge", 4)
+    board.complete("ship", "x")
+    assert board.result == 4
+
+
+def test_twice() -> None:
+    board = Board(order)
+    board.complete("charge", 1)
+    for _ in range(3):
+        board.fail("ship")
+        assert board.end.status == "failed"
+        board.retry()
+        board.reload()
+    board.complete("ship", "at last")
+    assert board.result == [1, "at last"]
+
+
+def test_a_retry_begins_a_new_deadline_and_forgets_why_it_stopped() -> None:
+    board = Board(order)
+    board.reach_deadline()
+    assert board.end.status == "failed"
+    board.retry()
+    assert board.run.stopping is None
+    assert board.pending == ["charge"]
