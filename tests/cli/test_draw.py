@@ -30,6 +30,8 @@ def test_the_name_of_the_output_says_the_format() -> None:
 
 def test_a_document_is_drawn_from_standard_input() -> None:
     assert "greet --> shout" in perdure("draw", "-", input=json.dumps(GREETING)).stdout
+    text = "name: two\nnodes: [{id: a, type: FORK}, {id: b, type: JOIN}]\nedges: [{from: a, to: b}]"
+    assert "n_a --> n_b" in perdure("draw", "-", input=text).stdout
 
 
 def test_a_run_is_drawn_as_it_went_and_a_workflow_as_it_is() -> None:

@@ -23,7 +23,7 @@ FORMATS: Final = ("mermaid", "svg")
 _DOCUMENTS: Final = (".json", ".yaml", ".yml")
 
 
-@click.command()
+@click.command(short_help="Draw a document, or how a run went.")
 @click.argument("what", metavar="FILE|WORKFLOW|WORKFLOW/ID")
 @click.option("--format", "-f", "form", type=click.Choice(FORMATS),
               help="Default: what the name of the --output says, else mermaid.")  # fmt: skip
@@ -52,7 +52,11 @@ def _found(what: str, store: str) -> tuple[Graph, History]:
     from perdure.graph.definition import Graph
 
     if what == "-":
-        return Graph.load(sys.stdin.buffer.read()), None
+        from perdure.graph.read import MAX_BYTES
+        from perdure.graph.source import format_of
+
+        text = sys.stdin.buffer.read(MAX_BYTES + 1)
+        return Graph.load(text, format=format_of(what, text)), None
     if Path(what).is_file() or what.lower().endswith(_DOCUMENTS):
         return Graph.read(what), None
     import asyncio

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from perdure.model.graph_rules import Finding
 
 
-@click.command()
+@click.command(short_help="Check documents before anything runs.")
 @click.argument("files", metavar="FILE...", nargs=-1)
 @click.option("--app", "apps", multiple=True, metavar="APP",
               help="Check calls of steps too: file.py, module or module:attr.")  # fmt: skip
@@ -39,7 +39,7 @@ def lint(
         raise usage("name the documents to check: perdure lint FILE...")
     found_apps = find_apps(apps)
     steps = load_apps(found_apps).steps if found_apps else None
-    checked = {file: _findings(file, steps) for file in files}
+    checked = {file: findings_in(file, steps) for file in files}
     if as_json:
         print_json({"files": [_json(file, found) for file, found in checked.items()]})
     else:
@@ -50,7 +50,8 @@ def lint(
         click.get_current_context().exit(USAGE)
 
 
-def _findings(file: str, steps: Mapping[str, Callee] | None) -> list[Finding]:
+def findings_in(file: str, steps: Mapping[str, Callee] | None) -> list[Finding]:
+    """All that is wrong or doubtful in a file, or in standard input (`-`)."""
     from perdure.graph.lint import lint as findings_of
     from perdure.graph.read import MAX_BYTES
     from perdure.graph.source import format_of

@@ -51,9 +51,9 @@ def publish(file: str, apps: tuple[str, ...], relabel: bool, store: str, as_json
 
 
 def _warnings(file: str, steps: Registry | None) -> list[Finding]:
-    from perdure.cli.lint import _findings
+    from perdure.cli.lint import findings_in
 
-    found = _findings(file, None if steps is None else steps.steps)
+    found = findings_in(file, None if steps is None else steps.steps)
     return [finding for finding in found if finding.severity == "warning"]
 
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from perdure.testing import Coverage, Rehearsal
 
 
-@click.command()
+@click.command(short_help="Run a document against mocks.")
 @click.argument("file", metavar="FILE")
 @click.option("--mock", "-m", "mocks", multiple=True, metavar="MOCKS",
               help="What steps answer, a JSON or YAML file; again for one more.")  # fmt: skip

@@ -8,7 +8,7 @@ import click
 
 from perdure.cli.bulk import Bulk, bulk_options, chosen, many, one
 from perdure.cli.exits import usage
-from perdure.cli.inputs import read_value
+from perdure.cli.inputs import read_config, read_value
 from perdure.cli.options import (
     RunName,
     RunNameType,
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
               help="Do every node that failed again (the default).")  # fmt: skip
 @click.option("--input", "-i", "input_", metavar="JSON",
               help="Go on with another input: JSON text, @file or - (stdin).")  # fmt: skip
+@click.option("--config", metavar="JSON", help="Go on with another config.")
 @bulk_options
 @store_option
 @json_option
@@ -39,6 +40,7 @@ def retry(
     node: str | None,
     failed: bool,
     input_: str | None,
+    config: str | None,
     bulk: Bulk,
     store: str,
     as_json: bool,
@@ -54,6 +56,8 @@ def retry(
     options: dict[str, Any] = {"failed": True} if node is None else {"from_node": node}
     if input_ is not None:
         options["input"] = read_value(input_, "--input")
+    if config is not None:
+        options["config"] = read_config(config)
 
     paused = False
 

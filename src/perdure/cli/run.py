@@ -18,7 +18,8 @@ from perdure.cli.exits import (
 from perdure.cli.inputs import read_config, read_value
 from perdure.cli.leave import leave
 from perdure.cli.options import DurationType, command_of, json_option, outlives, store_option
-from perdure.cli.output import failure_json, print_json, run_json
+from perdure.cli.outcome import outcome_json
+from perdure.cli.output import print_json
 
 if TYPE_CHECKING:
     from perdure.cli.nodes import NodeBook
@@ -129,10 +130,7 @@ def _report(job: Job, ending: Ending, book: NodeBook, command: str, as_json: boo
     """Print the outcome; the exit code."""
     name = f"{job.graph.name}/{job.id}"
     if as_json:
-        document = {**run_json(ending.info), "output": ending.output}
-        if ending.failure is not None:
-            document["failure"] = failure_json(ending.failure)
-        print_json(document)
+        print_json(outcome_json(ending.info, ending.output, ending.failure))
     elif ending.why == "ended" and ending.failure is None:
         print_json(ending.output)
     if ending.why == "ended":
