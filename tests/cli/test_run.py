@@ -100,6 +100,22 @@ def test_the_next_process_goes_on_where_the_last_one_stopped() -> None:
     assert calls().count("greet 1") == 1
 
 
+def test_going_on_needs_no_input_where_the_document_asks_for_one() -> None:
+    write("slow.json", {**SLOW, "input": {"type": "object", "required": ["name"]}})
+    run("slow.json", *ANN, "--timeout", "0.5", "--grace", "0", code=4)
+    Path("go").touch()
+    assert json.loads(run("slow.json", "--id", "ann").stdout)["said"] == "HELLO, ANN"
+
+
+def test_an_input_that_does_not_fit_is_refused_before_anything_else_is_taken_up() -> None:
+    write("slow.json", {**SLOW, "input": {"type": "object", "required": ["name"]}})
+    run("slow.json", *ANN, "--timeout", "0.5", "--grace", "0", code=4)
+    result = run("slow.json", "--id", "bob", "--input", "{}", code=2)
+    assert result.stderr.splitlines() == [
+        'perdure: the input of slow does not fit its schema: input: "name" is missing'
+    ]
+
+
 @pytest.mark.rule("D-2")
 def test_a_failed_run_ends_with_1_and_says_node_attempt_and_what_to_do() -> None:
     write("bad.json", BAD)

@@ -134,8 +134,15 @@ async def _ended_before(job: Job, progress: Progress) -> Ending | None:
                 return None
             await _joined(run, row, job, progress)
             return await _ending(run, progress, "ended", 0)
-    except (NotFound, StoreError):
+    except NotFound:
+        _check_input(job)
+        return None
+    except StoreError:
         return None  # what is wrong with the store is the engine's to say
+
+
+def _check_input(job: Job) -> None:
+    job.graph.check_input(None if job.input is None else msgspec.json.encode(job.input))
 
 
 def _is_there(store: str) -> bool:
@@ -154,18 +161,23 @@ def _part(engine: Engine, job: Job, progress: Progress, why: str) -> None:
 
 
 async def _start(engine: Engine, job: Job, progress: Progress) -> Run[Any]:
-    run: Run[Any]
+    run: Run[Any] = engine.get(job.graph, job.id)
     try:
-        run = await engine.start(
-            job.graph, job.input, id=job.id, config=job.config, start_node=job.start_node
-        )
-    except AlreadyStarted as error:
-        run = error.run
-    else:
-        if job.parting:
-            progress.screen.note(job.parting)
-        return run
-    row = await run._row()
+        # One that is there is joined without being asked for again: it keeps its input, and
+        # whoever goes on with it need not repeat what the document says a start has to give.
+        row = await run._row()
+    except NotFound:
+        try:
+            run = await engine.start(
+                job.graph, job.input, id=job.id, config=job.config, start_node=job.start_node
+            )
+        except AlreadyStarted as error:
+            run = error.run
+        else:
+            if job.parting:
+                progress.screen.note(job.parting)
+            return run
+        row = await run._row()
     # Read before anything is said of it: what is recorded from then on is told.
     history = [record async for record in run.history()]
     await _joined(run, row, job, progress)
