@@ -71,6 +71,7 @@ def retry(
         return
     assert name is not None
     info = one(existing(store), name, again)
+    paused = paused and info.status == "running"  # what has ended already waits for nothing
     if as_json:
         print_json({"workflow": name.workflow, "id": name.id, "status": info.status,
                     "version": info.version, "paused": paused})  # fmt: skip
