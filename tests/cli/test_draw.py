@@ -73,3 +73,10 @@ def test_a_run_or_workflow_that_is_not_there_is_told() -> None:
         ("other", "there is no file other, and "),
     ):
         assert said in perdure("draw", what, code=3).stderr
+
+
+def test_a_picture_of_another_kind_is_refused_with_what_there_is() -> None:
+    said = perdure("draw", "greeting.json", "-o", "greeting.PNG", code=2).stderr
+    assert said.startswith("perdure: greeting.PNG: drawings are SVG or Mermaid, not PNG: write ")
+    assert "greeting.svg" in said
+    assert not Path("greeting.PNG").exists()

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from perdure.engine.handlers.http import HttpHandler
 from tests.cli.commands import BAD, GREETING, SLOW, calls, chain, perdure, run, task, write
 
 pytestmark = pytest.mark.usefixtures("folder")
@@ -302,3 +303,14 @@ def test_http_nodes_call_only_the_hosts_that_are_allowed() -> None:
     write("h.json", {"name": "h", "nodes": [node], "edges": []})
     result = perdure("run", "h.json", "--allow-host", "api.example.com", code=1)
     assert "http-forbidden" in result.stderr
+
+
+@pytest.mark.parametrize("command", [("run",), ("worker",)])
+def test_requests_that_nothing_installed_could_send_are_told_before_anything_runs(
+    command: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(HttpHandler, "available", staticmethod(lambda: False))
+    write("ask.json", chain("ask", {"id": "a", "type": "HTTP", "spec": {"url": "http://x.test/"}}))
+    said = perdure(*command, "ask.json", code=2).stderr
+    assert "ask.json: node a sends a request, which needs the extra [http]: pip install" in said
+    assert not Path("perdure.db").exists()

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from perdure.cli.exits import NOT_FOUND, Trouble, usage
-from perdure.cli.options import existing, json_option, store_option
+from perdure.cli.options import DrawableType, existing, json_option, store_option
 from perdure.cli.output import print_json
 
 if TYPE_CHECKING:
@@ -21,10 +21,11 @@ History = Iterable[Mapping[str, Any]] | None
 FORMATS: Final = ("mermaid", "svg")
 #: Names that are a file's even where there is none.
 _DOCUMENTS: Final = (".json", ".yaml", ".yml")
+_PICTURES: Final = (".png", ".jpg", ".jpeg", ".gif", ".webp", ".pdf", ".html")
 
 
 @click.command(short_help="Draw a document, or how a run went.")
-@click.argument("what", metavar="FILE|WORKFLOW|WORKFLOW/ID")
+@click.argument("what", metavar="FILE|WORKFLOW|WORKFLOW/ID", type=DrawableType())
 @click.option("--format", "-f", "form", type=click.Choice(FORMATS),
               help="Default: what the name of the --output says, else mermaid.")  # fmt: skip
 @click.option("--output", "-o", metavar="FILE", help="Write to this file instead of stdout.")
@@ -33,7 +34,7 @@ _DOCUMENTS: Final = (".json", ".yaml", ".yml")
 def draw(what: str, form: str | None, output: str | None, store: str, as_json: bool) -> None:
     """Draw a document, the current version of a published WORKFLOW, or a run: which nodes have
     run, how each one stands, and which way it went."""
-    form = form or ("svg" if output is not None and output.lower().endswith(".svg") else "mermaid")
+    form = form or ("mermaid" if output is None else _form_of(output))
     graph, history = _found(what, store)
     drawing = graph.svg(history) if form == "svg" else graph.mermaid(history)
     if output is not None:
@@ -92,6 +93,17 @@ async def _stored(what: str, store: str) -> tuple[Graph, History]:
     if not isinstance(definition, Graph):
         raise usage(f"{workflow} is a {stored.kind}: only graphs are drawn")
     return definition, history
+
+
+def _form_of(file: str) -> str:
+    """The format that a file's name says. Raises Trouble for one of another kind of picture."""
+    suffix = Path(file).suffix.lower()
+    if suffix in _PICTURES:
+        raise usage(
+            f"{file}: drawings are SVG or Mermaid, not {suffix[1:].upper()}: write "
+            f"{Path(file).with_suffix('.svg')}, and let a browser or rsvg-convert make the rest"
+        )
+    return "svg" if suffix == ".svg" else "mermaid"
 
 
 def _write(file: str, text: str) -> None:

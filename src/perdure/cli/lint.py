@@ -11,7 +11,7 @@ import click
 
 from perdure.cli.app import find_apps, load_apps
 from perdure.cli.exits import USAGE, usage
-from perdure.cli.options import json_option
+from perdure.cli.options import FileType, json_option
 from perdure.cli.output import print_json
 
 if TYPE_CHECKING:
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
 
 @click.command(short_help="Check documents before anything runs.")
-@click.argument("files", metavar="FILE...", nargs=-1)
-@click.option("--app", "apps", multiple=True, metavar="APP",
+@click.argument("files", metavar="FILE...", nargs=-1, type=FileType())
+@click.option("--app", "apps", multiple=True, metavar="APP", type=FileType(),
               help="Check calls of steps too: file.py, module or module:attr.")  # fmt: skip
 @click.option("--strict", is_flag=True, help="Warnings count as errors.")
 @click.option("--schema", is_flag=True, help="Print the JSON Schema of documents instead.")

@@ -17,7 +17,14 @@ from perdure.cli.exits import (
 )
 from perdure.cli.inputs import read_config, read_value
 from perdure.cli.leave import leave
-from perdure.cli.options import DurationType, command_of, json_option, outlives, store_option
+from perdure.cli.options import (
+    DurationType,
+    FileType,
+    command_of,
+    json_option,
+    outlives,
+    store_option,
+)
 from perdure.cli.outcome import outcome_json
 from perdure.cli.output import print_json
 
@@ -27,10 +34,10 @@ if TYPE_CHECKING:
 
 
 @click.command(short_help="Start or join a run, work on it here, and wait.")
-@click.argument("file", metavar="FILE")
+@click.argument("file", metavar="FILE", type=FileType())
 @click.option("--input", "-i", "input_", metavar="JSON", help="JSON text, @file or - (stdin).")
 @click.option("--id", "run_id", help="The run's id; joins the run if there is one. Default: new.")
-@click.option("--app", "apps", multiple=True, metavar="APP",
+@click.option("--app", "apps", multiple=True, metavar="APP", type=FileType(),
               help="Where the steps are: file.py, module or module:attr.")  # fmt: skip
 @click.option("--timeout", type=DurationType(), help="Wait no longer than this; the run stays.")
 @click.option("--grace", type=DurationType(), default="5s", show_default=True,
@@ -59,7 +66,7 @@ def run(
     Kill it at any moment and give the same command with the same --id again: it goes on after
     the last step that was recorded. The output is printed as JSON, progress on stderr.
     """
-    from perdure.cli.environment import check_secrets
+    from perdure.cli.environment import check_http, check_secrets
     from perdure.cli.work import Job
     from perdure.client.calls import unfit
     from perdure.graph.definition import Graph
@@ -69,6 +76,7 @@ def run(
     steps = load_apps(found)
     check_steps(graph, steps, found, file)
     check_secrets(graph, file)
+    check_http(graph, file)
     if run_id is None and (why := unfit(graph, steps)):
         raise usage(f"{file}: {why}")  # before an engine opens; one that is there may go on
     job = Job(
@@ -122,7 +130,7 @@ def _shown(job: Job) -> tuple[NodeBook, Ending]:
     if outlives(job.store):
         book = NodeBook(lambda signal: command_of("signal", name, signal, store=job.store))
     with screen_for(book, job.graph) as screen:
-        progress = Progress(job.graph.name, job.id, book, screen)
+        progress = Progress(job.graph.name, job.id, book, screen, parting=job.parting)
         return book, asyncio.run(work(job, progress))
 
 

@@ -174,8 +174,6 @@ async def _start(engine: Engine, job: Job, progress: Progress) -> Run[Any]:
         except AlreadyStarted as error:
             run = error.run
         else:
-            if job.parting:
-                progress.screen.note(job.parting)
             return run
         row = await run._row()
     # Read before anything is said of it: what is recorded from then on is told.
@@ -183,6 +181,8 @@ async def _start(engine: Engine, job: Job, progress: Progress) -> Run[Any]:
     await _joined(run, row, job, progress)
     if _is_others(engine, row):
         progress.joined(history)
+    else:
+        progress.waited(history)
     return run
 
 

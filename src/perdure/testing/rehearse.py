@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from os import PathLike
@@ -252,7 +252,7 @@ class Stage:
         return "; ".join(waits) or "nothing would ever end it"
 
     def _odd(self, history: Iterable[Mapping[str, Any]]) -> list[str]:
-        """Signals that changed nothing."""
+        """Signals that changed nothing, answers that nobody asked for."""
         kept: dict[str, str] = {}
         ended = None
         for record in history:
@@ -268,7 +268,21 @@ class Stage:
             if ended is not None and begun + timedelta(microseconds=sent.at) > ended:
                 what = "the cancel" if sent.name is None else f"signal {sent.name}"
                 notes.append(f"{what} was not sent: the run had ended before")
-        return notes
+        return [*notes, *self._left_over(history)]
+
+    def _left_over(self, history: Iterable[Mapping[str, Any]]) -> Iterator[str]:
+        """Answers for attempts that a failed node did not have any more."""
+        for record in history:
+            if record["do"] != "FailTask":
+                continue
+            node, had = self._graph.plan.nodes[record["node"]], record["attempt"]
+            by_step = self._mocks.by_step.get(node.step or "")
+            answers = len(self._mocks.replies.get(node.id) or by_step or ())
+            if answers > had:
+                real = node.type != "TASK" or node.retry is not None or node.step in self._real
+                hint = "" if real else "; what its step says of retries counts with --app (steps=)"
+                text = f"{node.id} took {had} of its {answers} answers"
+                yield f"{text}: that was its last attempt{hint}"
 
 
 def _rebuild(stored: StoredDefinition) -> Definition[Any, Any]:
