@@ -163,7 +163,7 @@ def test_a_run_of_others_that_is_joined_says_how_it_stands_and_is_followed_from_
     waits = {"do": "CreateTask", "seq": 1, "time": NOW, "node": "a", "status": "waiting"}
     skipped = {"do": "CreateTask", "seq": 2, "time": NOW, "node": "b", "status": "skipped"}
     shown.joined([{**waits, "awaited_signal": "approved"}])
-    assert heard.notes == ["order/o-1 begins at a: nothing was recorded before"]
+    assert heard.notes == ["order/o-1 begins at a: nothing had completed before"]
     shown.follow([waits, skipped])
     assert heard.changes == ["a waits for signal approved", "b skipped"]
 

@@ -110,7 +110,7 @@ class Progress:
         ]
         pending += [view.node for view in self.book.having("waiting")]
         if not done:
-            return f"begins at {', '.join(pending)}: nothing was recorded before"
+            return f"begins at {', '.join(pending)}: nothing had completed before"
         nodes = "1 node is" if len(done) == 1 else f"{len(done)} nodes are"
         return f"goes on from {', '.join(pending)}: {nodes} recorded, and not done again"
 
