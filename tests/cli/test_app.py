@@ -145,3 +145,16 @@ def test_steps_that_no_app_has_are_named_with_their_nodes() -> None:
 def test_without_an_app_the_file_beside_the_document_is_suggested() -> None:
     with pytest.raises(Trouble, match=r"--app steps\.py"):
         check_steps(Graph.load(GREETING), load_apps([]), [], "greeting.json")
+
+
+def test_a_function_that_was_not_made_a_step_is_pointed_at() -> None:
+    Path("plain.py").write_text("from steps import greet\n\ndef shout(text):\n    pass\n")
+    with pytest.raises(Trouble, match=r"\(it has: greet\); write @step before def shout"):
+        check_steps(Graph.load(GREETING), load_apps(["plain.py"]), ["plain.py"], "greeting.json")
+
+
+def test_options_of_a_step_that_cannot_be_are_told_where_they_stand() -> None:
+    Path("odd.py").write_text('from perdure import step\n\n@step(retry="x")\ndef a():\n    pass\n')
+    message = refused("odd.py")
+    assert "retry attempts 'x'" in message
+    assert message.endswith("odd.py, line 3)")

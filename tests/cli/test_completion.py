@@ -49,7 +49,8 @@ def test_runs_and_workflows_of_the_store_are_completed() -> None:
     assert offered("signal", "other/o/") == ["other/o/1"]
     assert offered("signal", "other/o/1", "g") == []
     assert offered("definitions", "o") == ["other"]
-    assert offered("start", "o") == ["other"]
+    assert offered("start", "o") == ["other", "other.json"]
+    assert offered("draw", "other/") == ["other/o/1"]
     assert offered("list", "--workflow", "g") == ["greeting"]
     assert offered("show", "none/") == []
 
@@ -67,3 +68,29 @@ def test_what_is_wrong_with_the_store_is_not_told_at_a_keypress() -> None:
     Path("perdure.db").write_text("no database", encoding="utf-8")
     assert offered("show", "a/") == offered("show", "") == []
     assert offered("show", "--store", "odd:", "a/") == []
+
+
+def asked_for_files(*words: str) -> bool:
+    """Whether the shell is asked to complete a file's name."""
+    complete = ShellComplete(main, {}, "perdure", "_PERDURE_COMPLETE")
+    items = complete.get_completions(list(words[:-1]), words[-1])
+    return [item.type for item in items] == ["file"]
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("run", "gr"),
+        ("run", "greeting.json", "--app", "st"),
+        ("worker", "greeting.json", "st"),
+        ("lint", ""),
+        ("draw", "gr"),
+        ("rehearse", "gr"),
+        ("rehearse", "greeting.json", "--mock", "m"),
+        ("publish", "gr"),
+        ("start", "gr"),
+        ("import", "runs"),
+    ],
+)
+def test_files_are_completed_where_a_file_is_meant(words: tuple[str, ...]) -> None:
+    assert asked_for_files(*words)

@@ -30,6 +30,8 @@ def test_the_name_of_the_output_says_the_format() -> None:
 
 def test_a_document_is_drawn_from_standard_input() -> None:
     assert "greet --> shout" in perdure("draw", "-", input=json.dumps(GREETING)).stdout
+    text = "name: two\nnodes: [{id: a, type: FORK}, {id: b, type: JOIN}]\nedges: [{from: a, to: b}]"
+    assert "n_a --> n_b" in perdure("draw", "-", input=text).stdout
 
 
 def test_a_run_is_drawn_as_it_went_and_a_workflow_as_it_is() -> None:
@@ -71,3 +73,10 @@ def test_a_run_or_workflow_that_is_not_there_is_told() -> None:
         ("other", "there is no file other, and "),
     ):
         assert said in perdure("draw", what, code=3).stderr
+
+
+def test_a_picture_of_another_kind_is_refused_with_what_there_is() -> None:
+    said = perdure("draw", "greeting.json", "-o", "greeting.PNG", code=2).stderr
+    assert said.startswith("perdure: greeting.PNG: drawings are SVG or Mermaid, not PNG: write ")
+    assert "greeting.svg" in said
+    assert not Path("greeting.PNG").exists()

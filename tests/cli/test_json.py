@@ -135,9 +135,9 @@ def test_a_worker_tells_a_line_of_json_for_each_thing_that_happens() -> None:
     lines += [json.loads(line) for line in rest.splitlines()]
     assert all(line.pop("time").endswith("Z") for line in lines)
     told = {line.pop("event"): line for line in lines}
-    assert sorted(told) == ["ended", "goes-on", "serves", "stopped", "waits"]
+    assert sorted(told) == ["begins", "ended", "serves", "stopped", "waits"]
     assert told["serves"] == {"workflows": ["noisy"], "store": "sqlite:///perdure.db"}
-    assert told["goes-on"] == {"workflow": "noisy", "id": "n"}
+    assert told["begins"] == {"workflow": "noisy", "id": "n"}
     assert (told["waits"]["node"], told["waits"]["signal"]) == ("go", "go")
     assert (told["ended"]["status"], told["ended"]["failure"]) == ("completed", None)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -20,7 +21,10 @@ def test_start_writes_a_run_and_works_on_nothing() -> None:
     result = perdure("start", "greeting.json", *ANN)
     assert result.stdout == "greeting/ann\n"
     assert result.stderr.startswith("started (running, version ")
-    assert "perdure run FILE with this --id works on it" in result.stderr
+    assert result.stderr.splitlines()[-1] == (
+        "no worker is alive to take it: perdure worker greeting.json APP is one, and so is "
+        "perdure run greeting.json --app APP --id ann"
+    )
     assert calls() == []
 
 
@@ -38,13 +42,13 @@ def test_starting_a_run_that_is_there_leaves_it_as_it_is() -> None:
     assert (first["created"], again["created"]) == (True, False)
     said = perdure("start", "greeting.json", *ANN).stderr
     assert "left as it is" in said
-    assert "works on it" not in said
+    assert "worker" not in said
 
 
 def test_a_run_that_ended_at_its_start_is_not_said_to_wait_for_anybody() -> None:
     said = perdure("start", "greeting.json", "--id", "no-input").stderr
     assert said.startswith("started (failed, version ")
-    assert "works on it" not in said
+    assert "worker" not in said
 
 
 def test_of_a_run_that_failed_at_its_start_is_told_why() -> None:
@@ -251,3 +255,36 @@ def test_who_only_looks_needs_no_lock_where_two_processes_may_not_write(
         assert perdure("result", "greeting/ann", "--wait").stdout == '{"said": "HELLO, ANN"}\n'
     finally:
         worker.release()
+
+
+def test_history_tells_moments_as_times() -> None:
+    write("bad.json", {**BAD, "max_duration": "1h"})
+    run("bad.json", "--id", "b", code=1)
+    said = perdure("show", "bad/b", "--history").stdout
+    moments = re.findall(r"(?:deadline|not_before)=(\S+ \S+)", said)
+    assert len(moments) == 2
+    assert all(re.fullmatch(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d", moment) for moment in moments)
+
+
+def test_show_says_that_a_run_is_paused() -> None:
+    perdure("start", "greeting.json", *ANN)
+    perdure("pause", "greeting/ann")
+    assert "\npaused    it is to pause, and has not read that yet\n" in shown("greeting/ann")
+    run("greeting.json", "--id", "ann", "--timeout", "0.5", code=4)
+    assert "\npaused    for " in shown("greeting/ann")
+    perdure("unpause", "greeting/ann")
+    run("greeting.json", "--id", "ann")
+    assert "paused" not in shown("greeting/ann")
+
+
+def test_a_failure_of_a_node_is_told_in_json_unless_it_completed() -> None:
+    write("bad.json", BAD)
+    run("bad.json", "--id", "b", code=1)
+    greet, refuse = json.loads(perdure("show", "bad/b", "--json").stdout)["nodes"]
+    assert greet["failure"] is None
+    told = {"kind": "unlucky", "message": "no luck today", "details": None}
+    assert refuse["failure"] == told
+
+
+def shown(name: str) -> str:
+    return perdure("show", name).stdout

@@ -216,3 +216,10 @@ def test_what_a_failed_node_was_answered_is_shown_beside_the_reason() -> None:
         "  node find, attempt 1: http-status: unexpected status 404",
         '    {"status": 404, "body": "no such city"}',
     ]
+
+
+def test_what_a_terminal_would_obey_is_shown_instead() -> None:
+    assert reason("gone", "\x1b[2Jall \x9b31mgone\nhere") == "gone: \\x1b[2Jall \\x9b31mgone\nhere"
+    assert reason("\x07", "") == "\\x07"
+    assert shortened("a\x1b]0;title\x07\tb") == "a\\x1b]0;title\\x07 b"
+    assert shortened({"é": "\x7f"}) == '{"é": "\\x7f"}'

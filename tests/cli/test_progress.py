@@ -17,15 +17,19 @@ from perdure.cli.nodes import Change, NodeBook, NodeView
 from perdure.cli.output import has_rich
 from perdure.cli.progress import Progress
 from perdure.cli.screens import screen_for
+from perdure.cli.serving import Told
 from perdure.graph.definition import Graph
 from perdure.kernel.actions import (
     CompleteTask,
     CreateTask,
     DispatchTask,
+    FailTask,
     ResolveWait,
+    RetryTask,
     Transition,
 )
 from perdure.kernel.run import NodeState, Run
+from perdure.model.failure import FailureRecord
 from tests.cli.commands import GREETING
 
 NOW = datetime(2026, 1, 31, 12, 0, tzinfo=UTC)
@@ -159,7 +163,7 @@ def test_a_run_of_others_that_is_joined_says_how_it_stands_and_is_followed_from_
     waits = {"do": "CreateTask", "seq": 1, "time": NOW, "node": "a", "status": "waiting"}
     skipped = {"do": "CreateTask", "seq": 2, "time": NOW, "node": "b", "status": "skipped"}
     shown.joined([{**waits, "awaited_signal": "approved"}])
-    assert heard.notes == ["order/o-1 begins at a: nothing was recorded before"]
+    assert heard.notes == ["order/o-1 begins at a: nothing had completed before"]
     shown.follow([waits, skipped])
     assert heard.changes == ["a waits for signal approved", "b skipped"]
 
@@ -343,3 +347,49 @@ def test_an_attempt_that_raised_is_told_once_with_its_place() -> None:
     shown.follow([{**record, "failure": failure}])
     assert heard.notes == ["warning: order/another: attempt 1 of node a failed\nBoom"]
     assert heard.changes == ["a failed (attempt 1): ValueError: boom (steps.py:7)"]
+
+
+def test_of_a_wait_that_others_began_the_whole_time_is_told() -> None:
+    shown, heard = progress()
+    shown.entered(live(), Run(nodes={"ok": NodeState("t", "waiting", awaited_signal="yes")}))
+    begun = {"do": "CreateTask", "node": "ok", "status": "waiting", "time": NOW}
+    shown.waited([begun, {"do": "Claimed", "time": NOW}])
+    at = int((NOW + timedelta(hours=2)).timestamp() * 1_000_000)
+    shown.recorded(live(), Transition(at, [ResolveWait("t", "ok", "completed")]))
+    assert heard.changes[-1] == "ok got signal yes (after 2 h 00 m)"
+
+
+def test_how_to_go_on_is_said_where_a_run_starts() -> None:
+    heard = Heard()
+    shown = Progress("order", "o-1", NodeBook(), heard, parting="go on with: x")
+    shown.entered(live(epoch=0), Run())
+    assert heard.notes == ["order/o-1 starts, version v1", "go on with: x"]
+
+
+def erred(at: int, *actions: Any, quiet: bool = False, place: str = "") -> list[str]:
+    """What a worker tells of attempts that failed."""
+    heard = Heard()
+    told = Told(heard, quiet)
+    if place:
+        told.raised("order", "o-1", "pay", 1, place)
+    told.recorded(live(), Transition(at, list(actions)))
+    return heard.notes
+
+
+def test_a_worker_tells_attempts_that_failed_and_when_the_next_one_is() -> None:
+    busy = FailureRecord("busy", "come again")
+    again = RetryTask("t", "pay", 0, busy, 5_000_000)
+    assert erred(2_000_000, again) == [
+        "order/o-1 pay: attempt 1 failed: busy: come again; attempt 2 in 3.00 s"
+    ]
+    assert erred(2_000_000, FailTask("t", "pay", 2, busy)) == [
+        "order/o-1 pay: attempt 3 failed: busy: come again"
+    ]
+
+
+def test_a_quiet_worker_tells_only_attempts_that_raised_what_nobody_declared() -> None:
+    odd = RetryTask("t", "pay", 0, FailureRecord("KeyError", "'sum'"), 1_000_000)
+    assert erred(0, odd, quiet=True) == []
+    assert erred(0, odd, quiet=True, place="steps.py:7") == [
+        "order/o-1 pay: attempt 1 failed: KeyError: 'sum' (steps.py:7); attempt 2 in 1.00 s"
+    ]

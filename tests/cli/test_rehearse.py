@@ -113,3 +113,12 @@ def test_how_it_went_is_drawn() -> None:
 )
 def test_mocks_that_do_not_fit_are_a_usage_error(mocks: dict[str, Any], said: str) -> None:
     assert said in rehearse(code=2, **mocks).stderr
+
+
+def test_answers_for_attempts_that_a_step_did_not_have_are_told() -> None:
+    twice = [{"fail": "busy"}, "HELLO"]
+    said = rehearse(steps={**MOCKS["steps"], "shout": twice}, code=1).stdout
+    note = "note: shout took 1 of its 2 answers: that was its last attempt"
+    assert f"{note}; what its step says of retries counts with --app (steps=)" in said
+    said = rehearse("--app", "steps.py", steps={**MOCKS["steps"], "shout": twice}, code=1).stdout
+    assert f"{note}\n" in said

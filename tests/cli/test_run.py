@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from perdure.engine.handlers.http import HttpHandler
 from tests.cli.commands import BAD, GREETING, SLOW, calls, chain, perdure, run, task, write
 
 pytestmark = pytest.mark.usefixtures("folder")
@@ -98,6 +99,22 @@ def test_the_next_process_goes_on_where_the_last_one_stopped() -> None:
     assert "slow/ann goes on from " in result.stderr
     assert ": 1 node is recorded, and not done again" in result.stderr
     assert calls().count("greet 1") == 1
+
+
+def test_going_on_needs_no_input_where_the_document_asks_for_one() -> None:
+    write("slow.json", {**SLOW, "input": {"type": "object", "required": ["name"]}})
+    run("slow.json", *ANN, "--timeout", "0.5", "--grace", "0", code=4)
+    Path("go").touch()
+    assert json.loads(run("slow.json", "--id", "ann").stdout)["said"] == "HELLO, ANN"
+
+
+def test_an_input_that_does_not_fit_is_refused_before_anything_else_is_taken_up() -> None:
+    write("slow.json", {**SLOW, "input": {"type": "object", "required": ["name"]}})
+    run("slow.json", *ANN, "--timeout", "0.5", "--grace", "0", code=4)
+    result = run("slow.json", "--id", "bob", "--input", "{}", code=2)
+    assert result.stderr.splitlines() == [
+        'perdure: the input of slow does not fit its schema: input: "name" is missing'
+    ]
 
 
 @pytest.mark.rule("D-2")
@@ -286,3 +303,14 @@ def test_http_nodes_call_only_the_hosts_that_are_allowed() -> None:
     write("h.json", {"name": "h", "nodes": [node], "edges": []})
     result = perdure("run", "h.json", "--allow-host", "api.example.com", code=1)
     assert "http-forbidden" in result.stderr
+
+
+@pytest.mark.parametrize("command", [("run",), ("worker",)])
+def test_requests_that_nothing_installed_could_send_are_told_before_anything_runs(
+    command: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(HttpHandler, "available", staticmethod(lambda: False))
+    write("ask.json", chain("ask", {"id": "a", "type": "HTTP", "spec": {"url": "http://x.test/"}}))
+    said = perdure(*command, "ask.json", code=2).stderr
+    assert "ask.json: node a sends a request, which needs the extra [http]: pip install" in said
+    assert not Path("perdure.db").exists()

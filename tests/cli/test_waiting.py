@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 
+from perdure.cli.holding import holder
 from perdure.cli.nodes import NodeBook, NodeView
 from perdure.cli.waiting import Cause, Standing, causes, next_due
 from perdure.stores.port import NEVER, Mail, RunRow
@@ -56,6 +57,21 @@ def test_a_node_that_waits_for_a_signal_says_how_it_is_sent() -> None:
         "signal", "review", "perdure signal order/1 approved",
     )  # fmt: skip
     assert (cause.since, cause.until) == (at(-90), at(3600))
+
+
+def test_a_signal_that_is_sent_and_not_read_need_not_be_sent_again() -> None:
+    view = NodeView("review", "waiting", 0, at(-90), signal="approved")
+    first, unread = found(row(), book(view), message(1, "signal", "approved"))
+    assert (first.text, first.advice) == ("waits for signal approved, for 1 m 30 s", "")
+    assert unread.text == "1 message sent to it is not read (signal approved)"
+    (first, _) = found(row(), book(view), message(1, "signal", "other"))
+    assert first.advice == "perdure signal order/1 approved"
+
+
+def test_who_is_due_does_not_only_wait() -> None:
+    waits = book(NodeView("review", "waiting", 0, at(-90), signal="approved"))
+    assert holder(row(owner=None), waits, None) == "held by no worker: it only waits"
+    assert holder(row(owner=None, ready_at=0), waits, None) == "held by no worker"
 
 
 def test_a_node_that_waits_for_a_time_says_which() -> None:

@@ -121,7 +121,9 @@ def test_no_command_makes_a_database_where_none_is(words: tuple[str, ...]) -> No
 @pytest.mark.rule("D-25")
 def test_a_signal_to_an_ended_run_is_not_found_and_a_cancel_of_one_is_no_error() -> None:
     run("greeting.json", *ANN)
-    assert "greeting/ann" in perdure("signal", "greeting/ann", "x", code=3).stderr
+    assert perdure("signal", "greeting/ann", "x", code=3).stderr == (
+        "perdure: greeting/ann has ended: nothing was sent; perdure show greeting/ann shows how\n"
+    )
     assert perdure("cancel", "greeting/ann").stderr == "greeting/ann has ended (completed)\n"
     assert "has ended" in perdure("pause", "greeting/ann", code=2).stderr
 
@@ -242,7 +244,9 @@ def until(true: Callable[[], bool], what: str) -> None:
 def test_a_worker_takes_what_is_started_and_hears_signals_from_other_processes() -> None:
     worker = start("worker", "review.json", "steps.py", "--name", "w1")
     hear(worker, "serves review on sqlite:///perdure.db")
-    perdure("start", "review.json", *ANN)
+    said = perdure("start", "review.json", *ANN).stderr
+    assert "1 worker is alive: one that serves review takes it; to follow it: perdure watch" in said
+    hear(worker, "review/ann begins")
     hear(worker, "review/ann waits at ok for signal approved")
     watching = start("watch", "review/ann")
     hear(watching, "ok     waits for signal approved")
@@ -316,7 +320,7 @@ def test_a_quiet_worker_tells_only_what_goes_wrong() -> None:
 @pytest.mark.parametrize(
     ("words", "part"),
     [
-        (("worker",), "there is nothing to serve"),
+        (("worker",), "such as perdure worker order.yaml steps.py"),
         (("worker", "steps.py"), "there is nothing to serve"),
         (("worker", "review.json"), "with perdure worker review.json steps.py or"),
         (("worker", "none.json"), "none.json"),

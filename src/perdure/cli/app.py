@@ -12,7 +12,7 @@ import importlib.util
 import sys
 import tomllib
 import traceback
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
@@ -79,13 +79,28 @@ def check_steps(
     calls = "; ".join(f"node {node} calls step {step}" for step, node in missing.items())
     if apps:
         known = ", ".join(steps.steps) or "none"
-        raise usage(f"{document}: {calls}, which {', '.join(apps)} does not have (it has: {known})")
+        hint = "".join(map(_undeclared(apps), missing))
+        raise usage(
+            f"{document}: {calls}, which {', '.join(apps)} does not have (it has: {known}){hint}"
+        )
     beside = Path(document).with_name("steps.py")
     example = str(beside) if beside.exists() else "steps.py"
     raise usage(
         f"{document}: {calls}: say where the steps are, with {how}{example} "
         f'or [tool.perdure] app = "{example}" in pyproject.toml'
     )
+
+
+def _undeclared(apps: Sequence[str]) -> Callable[[str], str]:
+    """A hint for a step that is missing, where a plain function of its name is there."""
+    named = [Path(app).stem if app.endswith(".py") else app.partition(":")[0] for app in apps]
+
+    def hint(step: str) -> str:
+        name = step.replace("-", "_")
+        there = any(callable(getattr(sys.modules.get(app), name, None)) for app in named)
+        return f"; write @step before def {name}" if there else ""
+
+    return hint
 
 
 def load(app: str) -> Any:
@@ -165,12 +180,19 @@ def _broken(app: str, error: Exception) -> Exception:
     if isinstance(error, SyntaxError):
         where = f" ({error.filename}, line {error.lineno})"
     else:
-        frame = traceback.extract_tb(error.__traceback__)[-1]
+        frame = _own_frame(traceback.extract_tb(error.__traceback__))
         where = f" ({frame.filename}, line {frame.lineno})"
     text = getattr(error, "msg", None) or str(error)
     trouble = usage(f"app {app} cannot be imported: {type(error).__name__}: {text}{where}")
     trouble.__cause__ = error
     return trouble
+
+
+def _own_frame(frames: traceback.StackSummary) -> traceback.FrameSummary:
+    """The innermost place that is not perdure's own: that is where something can be mended."""
+    ours = str(Path(__file__).parents[1])
+    own = [frame for frame in frames if not frame.filename.startswith((ours, "<frozen "))]
+    return (own or frames)[-1]
 
 
 def _listed(thing: Any, app: str) -> list[Any]:

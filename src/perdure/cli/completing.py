@@ -34,6 +34,20 @@ def runs(ctx: click.Context, incomplete: str) -> list[CompletionItem]:
     return _quietly(ctx, lambda db: _runs(db, incomplete))
 
 
+def with_files(names: list[CompletionItem], incomplete: str) -> list[CompletionItem]:
+    """These, and files that begin so: named one by one, since a shell that is asked for files of
+    its own forgets the names."""
+    if not names:
+        return [CompletionItem(incomplete, type="file")]
+    folder, _, start = incomplete.rpartition("/")
+    found: list[str] = []
+    with contextlib.suppress(OSError):
+        for entry in os.scandir(folder or ("/" if incomplete.startswith("/") else ".")):
+            if entry.is_file() and entry.name.startswith(start) and not entry.name.startswith("."):
+                found.append(f"{folder}/{entry.name}" if folder else entry.name)
+    return [*names, *map(CompletionItem, sorted(found)[:OFFERED])]
+
+
 def _workflows(db: Connection, incomplete: str) -> list[CompletionItem]:
     from perdure.stores.sqlite.completing import names_from
 

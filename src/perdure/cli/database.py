@@ -49,7 +49,7 @@ def migrate(store: str, as_json: bool) -> None:
         click.echo(f"schema {before} is now {now}" if before else f"made, schema {now}", err=True)
 
 
-@db.command()
+@db.command(short_help="Show the schema, the size, how many runs.")
 @store_option
 @json_option
 def status(store: str, as_json: bool) -> None:
@@ -87,7 +87,7 @@ def status(store: str, as_json: bool) -> None:
         click.echo(f"{title.ljust(9)}  {text}")
 
 
-@db.command()
+@db.command(short_help="Forget runs that are past their retention.")
 @click.option("--limit", type=click.IntRange(1), help="At most so many runs. Default: all.")
 @store_option
 @json_option

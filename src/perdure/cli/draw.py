@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 import click
 
 from perdure.cli.exits import NOT_FOUND, Trouble, usage
-from perdure.cli.options import existing, json_option, store_option
+from perdure.cli.options import DrawableType, existing, json_option, store_option
 from perdure.cli.output import print_json
 
 if TYPE_CHECKING:
@@ -19,10 +19,11 @@ if TYPE_CHECKING:
 History = Iterable[Mapping[str, Any]] | None
 
 FORMATS: Final = ("mermaid", "svg")
+_PICTURES: Final = (".png", ".jpg", ".jpeg", ".gif", ".webp", ".pdf", ".html")
 
 
-@click.command()
-@click.argument("what", metavar="FILE|WORKFLOW|WORKFLOW/ID")
+@click.command(short_help="Draw a document, or how a run went.")
+@click.argument("what", metavar="FILE|WORKFLOW|WORKFLOW/ID", type=DrawableType())
 @click.option("--format", "-f", "form", type=click.Choice(FORMATS),
               help="Default: what the name of the --output says, else mermaid.")  # fmt: skip
 @click.option("--output", "-o", metavar="FILE", help="Write to this file instead of stdout.")
@@ -31,7 +32,7 @@ FORMATS: Final = ("mermaid", "svg")
 def draw(what: str, form: str | None, output: str | None, store: str, as_json: bool) -> None:
     """Draw a document, the current version of a published WORKFLOW, or a run: which nodes have
     run, how each one stands, and which way it went."""
-    form = form or ("svg" if output is not None and output.lower().endswith(".svg") else "mermaid")
+    form = form or ("mermaid" if output is None else _form_of(output))
     graph, history = _found(what, store)
     drawing = graph.svg(history) if form == "svg" else graph.mermaid(history)
     if output is not None:
@@ -51,7 +52,11 @@ def _found(what: str, store: str) -> tuple[Graph, History]:
     from perdure.graph.definition import Graph
 
     if what == "-":
-        return Graph.load(sys.stdin.buffer.read()), None
+        from perdure.graph.read import MAX_BYTES
+        from perdure.graph.source import format_of
+
+        text = sys.stdin.buffer.read(MAX_BYTES + 1)
+        return Graph.load(text, format=format_of(what, text)), None
     if Path(what).is_file() or what.lower().endswith((*DOCUMENTS, ".py")):
         return document(what), None
     import asyncio
@@ -87,6 +92,17 @@ async def _stored(what: str, store: str) -> tuple[Graph, History]:
         advice = f"perdure show {what} tells" if slash else "perdure show WORKFLOW/ID tells"
         raise usage(f"{workflow} is code: only documents are drawn; {advice} what a run has called")
     return cast("Graph", rebuild(stored)), history
+
+
+def _form_of(file: str) -> str:
+    """The format that a file's name says. Raises Trouble for one of another kind of picture."""
+    suffix = Path(file).suffix.lower()
+    if suffix in _PICTURES:
+        raise usage(
+            f"{file}: drawings are SVG or Mermaid, not {suffix[1:].upper()}: write "
+            f"{Path(file).with_suffix('.svg')}, and let a browser or rsvg-convert make the rest"
+        )
+    return "svg" if suffix == ".svg" else "mermaid"
 
 
 def _write(file: str, text: str) -> None:

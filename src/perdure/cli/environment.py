@@ -1,4 +1,4 @@
-"""What a document needs of the environment: its secrets.
+"""What a document needs of the environment: its secrets, and the extra that sends requests.
 
 Checked before a run begins. A variable that was forgotten is mended at once, and a run that has
 failed for want of it is not.
@@ -10,12 +10,25 @@ import re
 from typing import Final
 
 from perdure.cli.exits import usage
+from perdure.engine.handlers.http import HttpHandler
 from perdure.engine.secrets import Secrets, variable_of
 from perdure.expr.errors import ExprError
 from perdure.expr.template_text import compile_text
 from perdure.graph.definition import Graph
 
 _READ: Final = re.compile(r"""\bsecrets(?:\.(\w+)|\[\s*["']([^"']+)["']\s*\])""")
+
+
+def check_http(graph: Graph, document: str) -> None:
+    """Raise Trouble when the document sends requests, and nothing is installed that could."""
+    if HttpHandler.available():
+        return
+    for node in graph.plan.nodes.values():
+        if node.type == "HTTP":
+            raise usage(
+                f"{document}: node {node.id} sends a request, which needs the extra [http]: "
+                "pip install 'perdure[http]'"
+            )
 
 
 def check_secrets(graph: Graph, document: str) -> None:

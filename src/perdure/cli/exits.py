@@ -14,6 +14,8 @@ from typing import IO, Any, Final
 
 import click
 
+from perdure.cli.streams import silence
+
 OK: Final = 0
 RUN_FAILED: Final = 1
 USAGE: Final = 2
@@ -22,6 +24,8 @@ TIMED_OUT: Final = 4
 STORE: Final = 5
 #: A fault of perdure itself, or of the machine (EX_SOFTWARE of sysexits.h).
 UNEXPECTED: Final = 70
+#: The output cannot be written (EX_IOERR).
+UNWRITTEN: Final = 74
 INTERRUPTED: Final = 130
 #: The output has no reader any more (128 + SIGPIPE, as of programs that this signal ends).
 UNREAD: Final = 141
@@ -47,10 +51,18 @@ class Trouble(click.ClickException):
         """Print the message."""
         if debugging() and self.__cause__ is not None:
             traceback.print_exception(self.__cause__, file=sys.stderr)
-        click.echo(f"perdure: {self.message}", file=file or sys.stderr)
+        stream = file or sys.stderr
+        _say(f"perdure: {self.message}", stream)
         if self.as_json:
             error = {"code": self.code, "message": self.message}
-            click.echo(json.dumps({"error": error}, ensure_ascii=False))
+            _say(json.dumps({"error": error}, ensure_ascii=False), sys.stdout)
+
+
+def _say(text: str, stream: IO[Any]) -> None:
+    try:
+        click.echo(text, file=stream)
+    except OSError:  # what cannot be told changes no exit code
+        silence(stream)
 
 
 def usage(message: str) -> Trouble:

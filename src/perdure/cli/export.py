@@ -113,9 +113,18 @@ async def _chosen(
 
 @contextmanager
 def _new_file(path: Path, force: bool) -> Iterator[BinaryIO]:
-    """A file that is there when it is whole, and not before."""
+    """A file that is there when it is whole, and not before. What is no file (a device, a pipe) is
+    written to as it is: nothing takes its place."""
+    if path.exists() and not path.is_file():
+        try:
+            with path.open("wb") as file:
+                yield file
+        except OSError as error:
+            raise usage(f"{path} cannot be written: {error.strerror}") from None
+        return
     if path.exists() and not force:
         raise usage(f"{path} is there already: give another file, or --force")
+    path = path.resolve()  # a link stays one
     part = path.with_name(f"{path.name}.part")
     try:
         with part.open("wb") as file:

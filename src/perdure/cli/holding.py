@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from perdure.cli.output import took
@@ -27,7 +27,8 @@ def holder(row: RunRow, book: NodeBook, owner: WorkerSeen | None) -> str:
         who = f"{owner.info.name} (process {owner.info.pid} on {owner.info.host})"
         gone = "" if owner.alive else ", which is gone: the next one takes it over"
         return f"held by worker {who}{gone}"
-    if row.stalled is not None or book.having("pending"):
+    is_due = due_since(row, datetime.now(UTC)) is not None
+    if is_due or row.stalled is not None or book.having("pending"):
         return "held by no worker"
     return "held by no worker: it only waits"
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, BinaryIO, Final, Literal
 import click
 
 from perdure.cli.exits import usage
-from perdure.cli.options import RunName, command_of, json_option, shared, store_option
+from perdure.cli.options import FileType, RunName, command_of, json_option, shared, store_option
 from perdure.cli.output import print_json
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ NAMED: Final = 5
 
 
 @click.command("import", short_help="Let exported runs into this store.")
-@click.argument("file", metavar="FILE")
+@click.argument("file", metavar="FILE", type=FileType())
 @click.option("--skip-existing", is_flag=True, help="Leave out runs that are there already.")
 @click.option("--dry-run", is_flag=True, help="Only check the file, and what is there already.")
 @store_option

@@ -5,15 +5,16 @@ from __future__ import annotations
 import contextlib
 import sys
 from datetime import UTC, datetime
-from typing import Self
+from typing import Any, Self
 
 from perdure.cli.nodes import Change
 from perdure.cli.output import clock
+from perdure.cli.streams import Lenient
 
 
 class Lines:
     """`12:00:01  charge  completed (attempt 1, 0.31 s)`. What steps print goes to stderr too:
-    stdout is the result's alone."""
+    stdout is the result's alone. One that nobody reads any more fails no step."""
 
     def __init__(self, width: int = 0) -> None:
         self._width = width
@@ -33,7 +34,9 @@ class Lines:
             print(f"{clock(time)}  {text}", file=sys.stderr, flush=True)
 
     def __enter__(self) -> Self:
-        self._redirected.enter_context(contextlib.redirect_stdout(sys.stderr))
+        stream: Any = Lenient(sys.stderr)
+        self._redirected.enter_context(contextlib.redirect_stdout(stream))
+        self._redirected.enter_context(contextlib.redirect_stderr(stream))
         return self
 
     def __exit__(self, *exc: object) -> None:

@@ -11,7 +11,7 @@ import click
 
 from perdure.cli.app import find_apps, load_apps
 from perdure.cli.exits import USAGE, usage
-from perdure.cli.options import json_option
+from perdure.cli.options import FileType, json_option
 from perdure.cli.output import print_json
 from perdure.cli.target import document
 
@@ -20,9 +20,9 @@ if TYPE_CHECKING:
     from perdure.model.graph_rules import Finding
 
 
-@click.command()
-@click.argument("files", metavar="FILE...", nargs=-1)
-@click.option("--app", "apps", multiple=True, metavar="APP",
+@click.command(short_help="Check documents before anything runs.")
+@click.argument("files", metavar="FILE...", nargs=-1, type=FileType())
+@click.option("--app", "apps", multiple=True, metavar="APP", type=FileType(),
               help="Check calls of steps too: file.py, module or module:attr.")  # fmt: skip
 @click.option("--strict", is_flag=True, help="Warnings count as errors.")
 @click.option("--schema", is_flag=True, help="Print the JSON Schema of documents instead.")
@@ -43,7 +43,7 @@ def lint(
             document(file)  # says what there is for Python instead
     found_apps = find_apps(apps)
     steps = load_apps(found_apps).steps if found_apps else None
-    checked = {file: _findings(file, steps) for file in files}
+    checked = {file: findings_in(file, steps) for file in files}
     if as_json:
         print_json({"files": [_json(file, found) for file, found in checked.items()]})
     else:
@@ -54,7 +54,8 @@ def lint(
         click.get_current_context().exit(USAGE)
 
 
-def _findings(file: str, steps: Mapping[str, Callee] | None) -> list[Finding]:
+def findings_in(file: str, steps: Mapping[str, Callee] | None) -> list[Finding]:
+    """All that is wrong or doubtful in a file, or in standard input (`-`)."""
     from perdure.graph.lint import lint as findings_of
     from perdure.graph.read import MAX_BYTES
     from perdure.graph.source import format_of

@@ -6,7 +6,6 @@ that `perdure --help` is quick.
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
@@ -19,7 +18,15 @@ from perdure.cli.definitions import definitions
 from perdure.cli.demo.command import demo
 from perdure.cli.doctor.command import doctor
 from perdure.cli.draw import draw
-from perdure.cli.exits import INTERRUPTED, JSON, UNREAD, USAGE, Trouble, trouble_of
+from perdure.cli.exits import (
+    INTERRUPTED,
+    JSON,
+    UNREAD,
+    UNWRITTEN,
+    USAGE,
+    Trouble,
+    trouble_of,
+)
 from perdure.cli.export import export
 from perdure.cli.importing import import_runs
 from perdure.cli.lint import lint
@@ -33,6 +40,7 @@ from perdure.cli.send import cancel, pause, signal, unpause
 from perdure.cli.show import show
 from perdure.cli.start import start
 from perdure.cli.steps import steps
+from perdure.cli.streams import is_of_output, open_closed, silence
 from perdure.cli.watch import watch
 from perdure.cli.why import why
 from perdure.cli.worker import worker
@@ -44,6 +52,17 @@ ASKED: Final = "perdure.json-asked"
 class Commands(click.Group):
     """A group whose commands end with one clear message, never with a traceback."""
 
+    def main(self, *args: Any, **options: Any) -> Any:
+        """As any command's. A message that cannot be shown keeps its exit code."""
+        open_closed()
+        self._code = UNWRITTEN
+        try:
+            return super().main(*args, **options)
+        except OSError:
+            silence(sys.stdout)
+            silence(sys.stderr)
+            sys.exit(self._code)
+
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Note whether `--json` is there at all: an error may come before it is read."""
         words = args[: args.index("--")] if "--" in args else args
@@ -52,6 +71,13 @@ class Commands(click.Group):
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command; every exception becomes a message and an exit code."""
+        try:
+            return self._invoke(ctx)
+        except click.ClickException as error:
+            self._code = error.exit_code
+            raise
+
+    def _invoke(self, ctx: click.Context) -> Any:
         try:
             return super().invoke(ctx)
         except click.UsageError as error:
@@ -65,8 +91,14 @@ class Commands(click.Group):
             raise Trouble("interrupted", INTERRUPTED, "interrupted") from None
         except BrokenPipeError:
             # Whoever read the output had enough. What is still to be flushed goes nowhere.
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            silence(sys.stdout)
             raise click.exceptions.Exit(UNREAD) from None
+        except OSError as error:
+            if is_of_output(error):
+                silence(sys.stdout)
+                why = f"the output cannot be written: {error.strerror}"
+                raise Trouble(why, UNWRITTEN, "output") from None
+            raise trouble_of(error) from error
         except Exception as error:
             raise trouble_of(error) from error
 

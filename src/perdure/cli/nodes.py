@@ -13,7 +13,7 @@ from typing import Any, Final
 import msgspec
 
 from perdure.cli.calls import given_up, value_of, waiting
-from perdure.cli.output import moment_near, took
+from perdure.cli.output import moment_near, took, visible
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 #: Of a task that is not resolved.
@@ -312,7 +312,7 @@ def _reason(failure: Mapping[str, Any] | None) -> str:
 
 def reason(kind: str, message: str) -> str:
     """A failure in words: its kind, where the message does not begin with it, and message."""
-    text = message.strip() or kind
+    kind, text = visible(kind), visible(message.strip() or kind)
     return text if text.startswith((kind, f"the {kind}")) else f"{kind}: {text}"
 
 

@@ -84,6 +84,20 @@ class WorkflowType(TextType):
         return workflows(ctx, incomplete)
 
 
+class FileType(TextType):
+    """The name of a file; completed by the shell."""
+
+    name = "file"
+
+    def shell_complete(
+        self, ctx: click.Context, param: click.Parameter, incomplete: str
+    ) -> list[CompletionItem]:
+        """Files, as the shell finds them."""
+        from click.shell_completion import CompletionItem
+
+        return [CompletionItem(incomplete, type="file")]
+
+
 class FileOrWorkflowType(WorkflowType):
     """A file, or the name of a workflow: both are completed."""
 
@@ -91,10 +105,23 @@ class FileOrWorkflowType(WorkflowType):
         self, ctx: click.Context, param: click.Parameter, incomplete: str
     ) -> list[CompletionItem]:
         """Workflows that the store knows, then files."""
-        from click.shell_completion import CompletionItem
+        from perdure.cli.completing import with_files
 
-        return [*super().shell_complete(ctx, param, incomplete),
-                CompletionItem(incomplete, type="file")]  # fmt: skip
+        return with_files(super().shell_complete(ctx, param, incomplete), incomplete)
+
+
+class DrawableType(FileOrWorkflowType):
+    """A file, the name of a workflow, or a run."""
+
+    def shell_complete(
+        self, ctx: click.Context, param: click.Parameter, incomplete: str
+    ) -> list[CompletionItem]:
+        """Workflows, or after a slash runs, that the store knows, then files."""
+        from perdure.cli.completing import runs, with_files
+
+        if "/" in incomplete:
+            return with_files(runs(ctx, incomplete), incomplete)
+        return super().shell_complete(ctx, param, incomplete)
 
 
 class DurationType(TextType):

@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import importlib.util
 import json
+import re
 import sys
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
 
 #: Times of this year cannot be moved to every zone.
 _LAST_YEAR: Final = 9999
+#: What terminals act upon instead of showing it; line breaks and tabs are harmless.
+_COMMANDS: Final = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 
 
 def print_json(value: Any) -> None:
@@ -88,8 +91,14 @@ def took(seconds: float) -> str:
 def shortened(value: Any, columns: int = 100) -> str:
     """A JSON value on one line of at most so many characters."""
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
-    text = " ".join(text.split())
+    text = visible(" ".join(text.split()))
     return text if len(text) <= columns else text[: columns - 1] + "…"
+
+
+def visible(text: str) -> str:
+    """Text of others, such as what a service answered, without what a terminal would obey: that
+    stands there as Python writes it."""
+    return _COMMANDS.sub(lambda found: f"\\x{ord(found[0]):02x}", text)
 
 
 def run_json(info: RunInfo) -> dict[str, Any]:

@@ -37,14 +37,18 @@ class Screen(Protocol):
 
 
 class Progress:
-    """An engine's Observer for the run `workflow/id`. `here`: this process holds the run."""
+    """An engine's Observer for the run `workflow/id`. `here`: this process holds the run.
+    `parting`: what is said of a run that starts here."""
 
-    def __init__(self, workflow: str, id: str, book: NodeBook, screen: Screen) -> None:
+    def __init__(
+        self, workflow: str, id: str, book: NodeBook, screen: Screen, *, parting: str = ""
+    ) -> None:
         self.workflow = workflow
         self.id = id
         self.book = book
         self.screen = screen
         self.here = False
+        self._parting = parting
         #: What is dispatched from now on waits for another process.
         self.stopping = False
         self._others = 0
@@ -73,6 +77,8 @@ class Progress:
         woken, self.here = self.here, True
         if live.epoch == 0:  # born here
             self.screen.note(f"{name} starts, version {live.definition.version}")
+            if self._parting:
+                self.screen.note(self._parting)
             return
         self._seq = max(self._seq, live.seq)
         now = datetime.now(UTC)
@@ -107,7 +113,7 @@ class Progress:
         if not done and not pending:
             return "begins: nothing was recorded before"
         if not done:
-            return f"begins at {', '.join(pending)}: nothing was recorded before"
+            return f"begins at {', '.join(pending)}: nothing had completed before"
         what = "call" if self.book.code else "node"
         nodes = f"1 {what} is" if len(done) == 1 else f"{len(done)} {what}s are"
         return f"goes on from {', '.join(pending)}: {nodes} recorded, and not done again"
@@ -130,6 +136,13 @@ class Progress:
         self._seen(history)
         if self.book.having(*OPEN):
             self._stand(f"{self.workflow}/{self.id}", datetime.now(UTC))
+
+    def waited(self, history: Iterable[Mapping[str, Any]]) -> None:
+        """Since when nodes of a run that goes on here wait: its state does not tell."""
+        for record in history:
+            view = self.book.nodes.get(record.get("node", ""))
+            if record.get("status") == "waiting" and view is not None and view.status == "waiting":
+                view.since = record["time"]
 
     def follow(self, history: list[Mapping[str, Any]]) -> None:
         """What others recorded so far, or since what was `seen`."""

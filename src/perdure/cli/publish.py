@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from perdure.cli.app import check_steps, find_apps, load_apps
-from perdure.cli.options import json_option, shared, store_option
+from perdure.cli.options import FileType, json_option, shared, store_option
 from perdure.cli.output import print_json
 
 if TYPE_CHECKING:
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
 
 @click.command(short_help="Make a document the version new runs get.")
-@click.argument("file", metavar="FILE")
-@click.option("--app", "apps", multiple=True, metavar="APP",
+@click.argument("file", metavar="FILE", type=FileType())
+@click.option("--app", "apps", multiple=True, metavar="APP", type=FileType(),
               help="Also check that the steps it calls are there.")  # fmt: skip
 @click.option("--relabel", is_flag=True,
               help="Although its `version` is known with other content.")  # fmt: skip
@@ -51,9 +51,9 @@ def publish(file: str, apps: tuple[str, ...], relabel: bool, store: str, as_json
 
 
 def _warnings(file: str, steps: Registry | None) -> list[Finding]:
-    from perdure.cli.lint import _findings
+    from perdure.cli.lint import findings_in
 
-    found = _findings(file, None if steps is None else steps.steps)
+    found = findings_in(file, None if steps is None else steps.steps)
     return [finding for finding in found if finding.severity == "warning"]
 
 

@@ -10,21 +10,21 @@ import click
 from perdure.cli.app import check_steps, find_apps, load_apps
 from perdure.cli.exits import RUN_FAILED, TIMED_OUT, usage
 from perdure.cli.inputs import read_config, read_value
-from perdure.cli.options import json_option
+from perdure.cli.options import FileType, json_option
 from perdure.cli.output import print_json, shortened, table
 
 if TYPE_CHECKING:
     from perdure.testing import Coverage, Rehearsal
 
 
-@click.command()
-@click.argument("file", metavar="FILE")
-@click.option("--mock", "-m", "mocks", multiple=True, metavar="MOCKS",
+@click.command(short_help="Run a document against mocks.")
+@click.argument("file", metavar="FILE", type=FileType())
+@click.option("--mock", "-m", "mocks", multiple=True, metavar="MOCKS", type=FileType(),
               help="What steps answer, a JSON or YAML file; again for one more.")  # fmt: skip
 @click.option("--input", "-i", "input_", metavar="JSON", help="Instead of the mocks' own input.")
 @click.option("--config", metavar="JSON", help="Instead of the mocks' own config.")
 @click.option("--default", metavar="JSON", help="The answer of every step without a mock.")
-@click.option("--app", "apps", multiple=True, metavar="APP",
+@click.option("--app", "apps", multiple=True, metavar="APP", type=FileType(),
               help="The real steps: inputs must fit, retries and timeouts count.")  # fmt: skip
 @click.option("--coverage", "covered", is_flag=True, help="Show which edges were never taken.")
 @click.option("--draw", "drawing", metavar="SVG", help="Draw how the last rehearsal went.")

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from perdure.cli.exits import RUN_FAILED, TIMED_OUT
 from perdure.cli.options import (
     DurationType,
     RunName,
@@ -15,7 +14,7 @@ from perdure.cli.options import (
     json_option,
     store_option,
 )
-from perdure.cli.output import failure_json, print_json, run_json
+from perdure.cli.outcome import tell_outcome
 
 if TYPE_CHECKING:
     from perdure.cli.nodes import NodeBook
@@ -38,23 +37,10 @@ def result(name: RunName, wait: bool, timeout: float | None, store: str, as_json
 
     seconds = timeout if timeout is not None else None if wait else 0
     info, output, failure, book = asyncio.run(_result(existing(store), name, seconds))
-    if as_json:
-        document = {**run_json(info), "output": output}
-        if failure is not None:
-            document["failure"] = failure_json(failure)
-        print_json(document)
-    elif info.status == "completed":
-        print_json(output)
-    if info.status == "running":
-        stalled = f"; it cannot go on: {info.stalled}" if info.stalled else ""
-        hint = "" if seconds else "; --wait waits for its end"
-        click.echo(f"perdure: {name} has not ended{stalled}{hint}", err=True)
-        click.get_current_context().exit(TIMED_OUT)
-    if failure is not None:
-        from perdure.cli.failed import failed_run
-
-        click.echo(failed_run(str(name), info.status, failure, book), err=True)
-        click.get_current_context().exit(RUN_FAILED)
+    stalled = f"; it cannot go on: {info.stalled}" if info.stalled else ""
+    hint = "" if seconds else "; --wait waits for its end"
+    unended = f"has not ended{stalled}{hint}"
+    tell_outcome(name, info, output, failure, book, as_json=as_json, unended=unended)
 
 
 async def _result(

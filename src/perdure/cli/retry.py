@@ -10,7 +10,7 @@ import click
 from perdure.cli.app import find_apps, load_apps
 from perdure.cli.bulk import Bulk, bulk_options, chosen, many, one
 from perdure.cli.exits import usage
-from perdure.cli.inputs import read_value
+from perdure.cli.inputs import read_config, read_value
 from perdure.cli.options import (
     RunName,
     RunNameType,
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
               help="Do every node that failed again (the default).")  # fmt: skip
 @click.option("--input", "-i", "input_", metavar="JSON",
               help="Go on with another input: JSON text, @file or - (stdin).")  # fmt: skip
+@click.option("--config", metavar="JSON", help="Go on with another config.")
 @click.option("--app", "apps", multiple=True, metavar="APP",
               help="Where the code of a workflow in Python is.")  # fmt: skip
 @bulk_options
@@ -45,6 +46,7 @@ def retry(
     node: str | None,
     failed: bool,
     input_: str | None,
+    config: str | None,
     apps: tuple[str, ...],
     bulk: Bulk,
     store: str,
@@ -62,6 +64,8 @@ def retry(
     options: dict[str, Any] = {"failed": True} if node is None else {"from_node": node}
     if input_ is not None:
         options["input"] = read_value(input_, "--input")
+    if config is not None:
+        options["config"] = read_config(config)
 
     paused = False
     code = Code(apps)
@@ -76,6 +80,7 @@ def retry(
         return
     assert name is not None
     info = one(existing(store), name, again)
+    paused = paused and info.status == "running"  # what has ended already waits for nothing
     if as_json:
         print_json({"workflow": name.workflow, "id": name.id, "status": info.status,
                     "version": info.version, "paused": paused})  # fmt: skip

@@ -16,8 +16,16 @@ from perdure.cli.exits import (
 )
 from perdure.cli.inputs import read_config, read_value
 from perdure.cli.leave import leave
-from perdure.cli.options import DurationType, command_of, json_option, outlives, store_option
-from perdure.cli.output import failure_json, print_json, run_json
+from perdure.cli.options import (
+    DurationType,
+    FileType,
+    command_of,
+    json_option,
+    outlives,
+    store_option,
+)
+from perdure.cli.outcome import outcome_json
+from perdure.cli.output import print_json
 
 if TYPE_CHECKING:
     from perdure.cli.nodes import NodeBook
@@ -26,10 +34,10 @@ if TYPE_CHECKING:
 
 
 @click.command(short_help="Start or join a run, work on it here, and wait.")
-@click.argument("file", metavar="FILE|APP")
+@click.argument("file", metavar="FILE|APP", type=FileType())
 @click.option("--input", "-i", "input_", metavar="JSON", help="JSON text, @file or - (stdin).")
 @click.option("--id", "run_id", help="The run's id; joins the run if there is one. Default: new.")
-@click.option("--app", "apps", multiple=True, metavar="APP",
+@click.option("--app", "apps", multiple=True, metavar="APP", type=FileType(),
               help="Where the steps are: file.py, module or module:attr.")  # fmt: skip
 @click.option("--timeout", type=DurationType(), help="Wait no longer than this; the run stays.")
 @click.option("--grace", type=DurationType(), default="5s", show_default=True,
@@ -92,11 +100,12 @@ def _check(
     definition: Definition[Any, Any], file: str, start_node: str | None, config: str | None
 ) -> None:
     """Raise Trouble for what is missing, or does not go with it."""
-    from perdure.cli.environment import check_secrets
+    from perdure.cli.environment import check_http, check_secrets
     from perdure.graph.definition import Graph
 
     if isinstance(definition, Graph):
         check_secrets(definition, file)
+        check_http(definition, file)
     elif start_node is not None or config is not None:
         given = "--config" if start_node is None else "--start-node"
         raise usage(f"{given} is for documents: {file} is Python, and has its --input")
@@ -143,7 +152,7 @@ def _shown(job: Job) -> tuple[NodeBook, Ending]:
         name = f"{job.name}/{job.id}"
         book = NodeBook(lambda signal: command_of("signal", name, signal, store=job.store))
     with screen_for(book, graph) as screen:
-        progress = Progress(job.name, job.id, book, screen)
+        progress = Progress(job.name, job.id, book, screen, parting=job.parting)
         return book, asyncio.run(work(job, progress))
 
 
@@ -151,10 +160,7 @@ def _report(job: Job, ending: Ending, book: NodeBook, command: str, as_json: boo
     """Print the outcome; the exit code."""
     name = f"{job.name}/{job.id}"
     if as_json:
-        document = {**run_json(ending.info), "output": ending.output}
-        if ending.failure is not None:
-            document["failure"] = failure_json(ending.failure)
-        print_json(document)
+        print_json(outcome_json(ending.info, ending.output, ending.failure))
     elif ending.why == "ended" and ending.failure is None:
         print_json(ending.output)
     if ending.why == "ended":

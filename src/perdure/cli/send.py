@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from perdure.cli.bulk import Act, Bulk, bulk_options, chosen, many, one
-from perdure.cli.exits import usage
+from perdure.cli.exits import NOT_FOUND, Trouble, usage
 from perdure.cli.inputs import read_value
 from perdure.cli.options import (
     RunName,
     RunNameType,
     RunOrTextType,
+    command_of,
     existing,
     json_option,
     store_option,
@@ -44,6 +45,7 @@ def signal(
     """
     name, signal_name, value = _addressed(words, bulk)
     payload = read_value(value, "the value")
+    from perdure.model.errors import NotFound
 
     async def send(run: Run[Any]) -> None:
         await run.signal(signal_name, payload, dedupe_key=dedupe_key)
@@ -51,7 +53,13 @@ def signal(
     if name is None:
         many(existing(store), bulk, send, f"signal {signal_name}", ("running",), as_json)
         return
-    one(existing(store), name, send)
+    try:
+        one(existing(store), name, send)
+    except NotFound as error:
+        if "has ended" not in str(error):
+            raise
+        hint = f"{command_of('show', str(name), store=store)} shows how"
+        raise Trouble(f"{error}; {hint}", NOT_FOUND, "not-found") from None
     if as_json:
         print_json({"workflow": name.workflow, "id": name.id, "signal": signal_name})
         return

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import msgspec
 
 from perdure.cli.logs import log_to
-from perdure.cli.nodes import run_reason
-from perdure.cli.output import instant, moment_near
+from perdure.cli.nodes import reason, run_reason
+from perdure.cli.output import instant, moment_near, took
 from perdure.client.engine import Engine
 from perdure.client.run import time_of
 from perdure.engine.handlers.http_options import HttpOptions
 from perdure.engine.secrets import Secrets
-from perdure.kernel.actions import CreateTask, FinishRun
+from perdure.kernel.actions import CreateTask, FailTask, FinishRun, RetryTask
 
 if TYPE_CHECKING:
     from perdure.cli.progress import Screen
@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 
 #: Hears of one thing that happened.
 Event: TypeAlias = Callable[[dict[str, Any]], None]
+
+#: Attempts that raised and are not recorded yet: so many are remembered.
+_PLACES: Final = 1000
 
 
 class Duty(msgspec.Struct, frozen=True):
@@ -54,7 +57,7 @@ async def serve(duty: Duty, screen: Screen) -> None:
     )
     told = Told(screen, duty.quiet, duty.events)
     engine.observe(told)
-    with log_to(screen, secrets.redact):
+    with log_to(screen, secrets.redact, told.raised):
         async with engine:
             told.event("serves", workflows=list(duty.names), store=duty.store)
             told.note(f"serves {', '.join(duty.names)} on {duty.store}; Ctrl-C or SIGTERM ends it")
@@ -72,6 +75,8 @@ class Told:
         self._screen = screen
         self._quiet = quiet
         self._events = events
+        #: Where attempts raised: (workflow, id, node, attempt) -> place.
+        self._places: dict[tuple[str, str, str, int], str] = {}
 
     def note(self, text: str) -> None:
         """Something about the worker itself."""
@@ -85,7 +90,8 @@ class Told:
 
     def entered(self, live: LiveRun, run: Run) -> None:
         """A run came into memory."""
-        begins = live.epoch == 0 or not run.nodes
+        reached = any(state.status != "pending" for state in run.nodes.values())
+        begins = live.epoch == 0 or (live.epoch == 1 and not reached)  # 1: its first owner
         self.note(f"{_name(live)} {'begins' if begins else 'goes on'}")
         self.event("begins" if begins else "goes-on", **_run(live))
 
@@ -94,11 +100,34 @@ class Told:
         for action in transition.actions:
             if isinstance(action, FinishRun):
                 self._finished(live, action)
+            elif isinstance(action, RetryTask | FailTask):
+                self._erred(live, action, transition.at)
             elif isinstance(action, CreateTask) and action.status == "waiting":
                 self.note(f"{_name(live)} waits at {action.node}{_for(action)}")
                 until = None if action.wake_at is None else instant(time_of(action.wake_at))
                 waits = {"node": action.node, "signal": action.awaited_signal, "until": until}
                 self.event("waits", **_run(live), **waits)
+
+    def raised(self, workflow: str, id: str, node: str, attempt: int, place: str) -> bool:
+        """An attempt raised at this place in the code; it is told when that is recorded."""
+        if len(self._places) >= _PLACES:  # of runs that others have taken over
+            self._places.clear()
+        self._places[workflow, id, node, attempt] = place
+        return True
+
+    def _erred(self, live: LiveRun, action: RetryTask | FailTask, at: int) -> None:
+        """An attempt failed. When quiet, only one that raised what nobody declared is told."""
+        number = action.attempt + 1
+        key = (live.definition.name, live.run_id, action.node, number)
+        unforeseen, place = key in self._places, self._places.pop(key, "")
+        why = reason(action.failure.kind, action.failure.message)
+        text = f"{_name(live)} {action.node}: attempt {number} failed: {why}"
+        text += f" ({place})" if place else ""
+        if isinstance(action, RetryTask):
+            wait = (action.not_before - at) / 1_000_000
+            text += f"; attempt {number + 1} in {took(wait)}"
+        if unforeseen or not self._quiet:
+            self._screen.note(text)
 
     def _finished(self, live: LiveRun, action: FinishRun) -> None:
         failure = action.failure

@@ -14,7 +14,7 @@ from perdure.cli.output import clock, instant, moment, print_json, run_json, sho
 if TYPE_CHECKING:
     from perdure.cli.nodes import NodeBook, NodeView
     from perdure.client.run import RunInfo
-    from perdure.stores.port import RunRow, WorkerSeen
+    from perdure.stores.port import Mail, RunRow, WorkerSeen
 
 
 @click.command(short_help="Show a run: its nodes, what each gave.")
@@ -44,7 +44,7 @@ def show(name: RunName, history: bool, store: str, as_json: bool) -> None:
             document["history"] = [{**r, "time": instant(r["time"])} for r in records]
         print_json(document)
         return
-    _print_run(info)
+    _print_run(info, _pause(standing, book))
     if info.status == "running":
         _print_holder(standing, book)
     if book.nodes:
@@ -57,11 +57,12 @@ def show(name: RunName, history: bool, store: str, as_json: bool) -> None:
 
 
 class _Standing(NamedTuple):
-    """Who works on it. `alive`: workers that are."""
+    """Who works on it. `alive`: workers that are. `mail`: what it has not read yet."""
 
     row: RunRow
     owner: WorkerSeen | None
     alive: int
+    mail: Sequence[Mail]
 
 
 async def load_run(store: str, name: RunName) -> tuple[RunInfo, list[Mapping[str, Any]]]:
@@ -75,6 +76,7 @@ async def _load(store: str, name: RunName) -> tuple[RunInfo, list[Mapping[str, A
     from perdure.client.client import Client
     from perdure.client.run import info_of
     from perdure.client.urls import store_of
+    from perdure.model.status import TERMINAL
 
     async with Client(store_of(store, read_only=True)) as client:
         run = client.get(*name)
@@ -82,7 +84,9 @@ async def _load(store: str, name: RunName) -> tuple[RunInfo, list[Mapping[str, A
         records = [record async for record in run.history()]
         workers = await client._store.workers()
         alive = sum(seen.alive for seen in workers)
-        return info_of(row), records, _Standing(row, owner_of(row, workers), alive)
+        ended = row.status in TERMINAL
+        mail = () if ended else (await client._store.load(row.key)).mail
+        return info_of(row), records, _Standing(row, owner_of(row, workers), alive, mail)
 
 
 def _print_holder(standing: _Standing, book: NodeBook) -> None:
@@ -107,14 +111,33 @@ def _node_json(view: NodeView) -> dict[str, Any]:
         "started": None if view.since is None else instant(view.since),
         "ended": None if view.ended is None else instant(view.ended),
         "output": view.output,
-        "failure": view.failure,
+        "failure": _failure_json(view),
         "branches": view.branches,
         "signal": view.signal,
         "until": None if view.wake_at is None else instant(view.wake_at),
     }
 
 
-def _print_run(info: RunInfo) -> None:
+def _failure_json(view: NodeView) -> dict[str, Any] | None:
+    """What it failed of, or its last attempt did; of one that completed nothing."""
+    if view.failure is None or view.status == "completed":
+        return None
+    return {key: view.failure.get(key) for key in ("kind", "message", "details")}
+
+
+def _unsaid(*words: str) -> str:
+    return ""  # what to do is told by `why`
+
+
+def _pause(standing: _Standing, book: NodeBook) -> str:
+    """That it is paused, since when or why; empty of any other run."""
+    from perdure.cli.waiting import Standing, causes
+
+    found = causes(Standing(standing.row, book, standing.mail), datetime.now(UTC), _unsaid)
+    return next((c.text.removeprefix("it is paused, ") for c in found if c.kind == "paused"), "")
+
+
+def _print_run(info: RunInfo, paused: str) -> None:
     from perdure.cli.calls import stalled
     from perdure.cli.nodes import run_reason
 
@@ -130,6 +153,8 @@ def _print_run(info: RunInfo) -> None:
         lines.append(("ended", f"{moment(info.finished)} (took {length})"))
     if info.stalled is not None:
         lines += zip(("stalled", "", "", ""), stalled(info.stalled), strict=False)
+    if paused:
+        lines.append(("paused", paused))
     if info.failure is not None:
         failure = info.failure
         why = run_reason(failure.kind, str(failure), failure.details)
@@ -181,6 +206,18 @@ def _print_history(records: Sequence[Mapping[str, Any]]) -> None:
     rows = []
     for record in records:
         rest = {key: value for key, value in record.items() if key not in _SAID}
-        text = " ".join(f"{key}={shortened(value, 60)}" for key, value in rest.items())
+        text = " ".join(f"{key}={_value(key, value)}" for key, value in rest.items())
         rows.append((clock(record["time"]), record["do"], record.get("node", ""), text))
     table(("TIME", "RECORD", "NODE", "WHAT"), rows)
+
+
+#: Moments, which are recorded as microseconds.
+_MOMENTS: Final = frozenset({"deadline", "not_before", "wake_at"})
+
+
+def _value(key: str, value: Any) -> str:
+    if key in _MOMENTS and isinstance(value, int):
+        from perdure.client.run import time_of
+
+        return moment(time_of(value)) if value else "-"
+    return shortened(value, 60)

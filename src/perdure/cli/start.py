@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from perdure.cli.exits import NOT_FOUND, Trouble, usage
 from perdure.cli.inputs import read_config, read_value
-from perdure.cli.options import FileOrWorkflowType, json_option, shared, store_option
+from perdure.cli.options import (
+    FileOrWorkflowType,
+    command_of,
+    json_option,
+    shared,
+    store_option,
+)
 from perdure.cli.output import failure_json, print_json
 
 if TYPE_CHECKING:
@@ -53,7 +61,7 @@ def start(
         raise usage("--version goes with the NAME of a workflow: a FILE is a version itself")
     options = {"id": run_id, "start_node": start_node, "config": read_config(config)}
     value = read_value(input_, "--input")
-    told, why = asyncio.run(_start(store, definition, version, value, options))
+    told, why, alive = asyncio.run(_start(store, definition, version, value, options))
     if as_json:
         print_json(told)
         return
@@ -63,7 +71,20 @@ def start(
     if why:
         click.echo(why, err=True)
     elif told["created"] and told["status"] == "running":
-        click.echo("perdure run FILE with this --id works on it", err=True)
+        click.echo(_next(workflow, told, alive, store), err=True)
+
+
+def _next(workflow: str, told: Mapping[str, Any], alive: int, store: str) -> str:
+    """Who works on it now."""
+    name = f"{told['workflow']}/{told['id']}"
+    if alive:
+        workers = "1 worker is alive" if alive == 1 else f"{alive} workers are alive"
+        watch = command_of("watch", name, store=store)
+        return f"{workers}: one that serves {told['workflow']} takes it; to follow it: {watch}"
+    file = workflow if Path(workflow).exists() else "FILE"
+    serve = command_of("worker", file, "APP", store=store)
+    run = command_of("run", file, "--app", "APP", "--id", str(told["id"]), store=store)
+    return f"no worker is alive to take it: {serve} is one, and so is {run}"
 
 
 def _definition(workflow: str, apps: tuple[str, ...]) -> Definition[Any, Any] | str:
@@ -91,8 +112,8 @@ async def _start(
     version: str | None,
     input: Any,
     options: dict[str, Any],
-) -> tuple[dict[str, Any], str]:
-    """What came of it; and of a run that failed, why."""
+) -> tuple[dict[str, Any], str, int]:
+    """What came of it; of a run that failed, why; and how many workers are alive."""
     from perdure.client.client import Client, rebuild
     from perdure.client.definitions import version_of
     from perdure.model.errors import AlreadyStarted, NotFound
@@ -130,7 +151,8 @@ async def _start(
             "created": created,
             "failure": None if info.failure is None else failure_json(info.failure),
         }
-        return told, await _why(run, info)
+        alive = sum(seen.alive for seen in await client._store.workers())
+        return told, await _why(run, info), alive
 
 
 async def _is_code(client: Client, name: str) -> bool:

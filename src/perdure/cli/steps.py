@@ -8,7 +8,7 @@ import click
 
 from perdure.cli.app import find_apps, load_apps
 from perdure.cli.exits import usage
-from perdure.cli.options import json_option
+from perdure.cli.options import FileType, json_option
 from perdure.cli.output import print_json, took
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @click.command(short_help="List the steps that documents can call.")
 @click.argument("names", metavar="[STEP...]", nargs=-1)
-@click.option("--app", "apps", multiple=True, metavar="APP",
+@click.option("--app", "apps", multiple=True, metavar="APP", type=FileType(),
               help="Where the steps are: file.py, module or module:attr.")  # fmt: skip
 @json_option
 def steps(names: tuple[str, ...], apps: tuple[str, ...], as_json: bool) -> None:

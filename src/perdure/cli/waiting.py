@@ -104,7 +104,7 @@ def _begun(book: NodeBook) -> bool:
 
 def _node(standing: Standing, view: NodeView, now: datetime, tell: Tell) -> Cause:
     if view.status == "waiting":
-        return _wait(standing.row, view, now, tell)
+        return _wait(standing, view, now, tell)
     since, row = view.since, standing.row
     if view.child is not None:
         length = "" if since is None else f", for {_for(since, now)}"
@@ -125,14 +125,18 @@ def _node(standing: Standing, view: NodeView, now: datetime, tell: Tell) -> Caus
     return Cause("attempt", f"{attempt} is {held}under way{length}{rest}", view.node, since)
 
 
-def _wait(row: RunRow, view: NodeView, now: datetime, tell: Tell) -> Cause:
-    since, end = view.since, "" if view.wake_at is None else _at(view.wake_at, now)
+def _wait(standing: Standing, view: NodeView, now: datetime, tell: Tell) -> Cause:
+    row, since = standing.row, view.since
+    end = "" if view.wake_at is None else _at(view.wake_at, now)
     if not view.signal:
         text = f"{'may clean up' if view.node == GRACE else 'waits'} until {end}"
         return Cause("time", text, view.node, since, view.wake_at)
     length = "" if since is None else f", for {_for(since, now)}"
     text = f"waits for signal {view.signal}{length}{end and f'; gives up at {end}'}"
-    advice = tell("signal", f"{row.definition}/{row.id}", view.signal) + value_of(view.node)
+    sent = any(one.kind == "signal" and one.name == view.signal for one in standing.mail)
+    # A second one would be kept for whatever waits for it next.
+    name = f"{row.definition}/{row.id}"
+    advice = "" if sent else tell("signal", name, view.signal) + value_of(view.node)
     return Cause("signal", text, view.node, since, view.wake_at, advice)
 
 

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from perdure.cli.exits import RUN_FAILED, TIMED_OUT
 from perdure.cli.options import (
     DurationType,
     RunName,
@@ -16,7 +15,7 @@ from perdure.cli.options import (
     json_option,
     store_option,
 )
-from perdure.cli.output import failure_json, print_json, run_json
+from perdure.cli.outcome import tell_outcome
 
 if TYPE_CHECKING:
     from perdure.cli.nodes import NodeBook
@@ -48,21 +47,8 @@ def watch(name: RunName, timeout: float | None, store: str, as_json: bool) -> No
     url = existing(store)
     book = NodeBook(lambda signal: command_of("signal", str(name), signal, store=store))
     info, output, failure = asyncio.run(_watch(url, name, book, timeout))
-    if as_json:
-        document = {**run_json(info), "output": output}
-        if failure is not None:
-            document["failure"] = failure_json(failure)
-        print_json(document)
-    elif info.status == "completed":
-        print_json(output)
-    if info.status == "running":
-        click.echo(f"perdure: {name} has not ended within {timeout:g} s", err=True)
-        click.get_current_context().exit(TIMED_OUT)
-    if failure is not None:
-        from perdure.cli.failed import failed_run
-
-        click.echo(failed_run(str(name), info.status, failure, book), err=True)
-        click.get_current_context().exit(RUN_FAILED)
+    unended = "has not ended" if timeout is None else f"has not ended within {timeout:g} s"
+    tell_outcome(name, info, output, failure, book, as_json=as_json, unended=unended)
 
 
 async def _watch(

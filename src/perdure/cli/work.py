@@ -137,8 +137,15 @@ async def _ended_before(job: Job, progress: Progress) -> Ending | None:
                 return None
             await _joined(run, row, job, progress)
             return await _ending(run, progress, "ended", 0)
-    except (NotFound, StoreError):
+    except NotFound:
+        _check_input(job)
+        return None
+    except StoreError:
         return None  # what is wrong with the store is the engine's to say
+
+
+def _check_input(job: Job) -> None:
+    job.definition.check_input(None if job.input is None else msgspec.json.encode(job.input))
 
 
 def _is_there(store: str) -> bool:
@@ -168,14 +175,14 @@ async def _start(engine: Engine, job: Job, progress: Progress) -> Run[Any]:
         except AlreadyStarted:
             row = await run._row()
         else:
-            if job.parting:
-                progress.screen.note(job.parting)
             return run
     # Read before anything is said of it: what is recorded from then on is told.
     history = [record async for record in run.history()]
     await _joined(run, row, job, progress)
     if _is_others(engine, row):
         progress.joined(history)
+    else:
+        progress.waited(history)
     return run
 
 

@@ -11,12 +11,12 @@ import click
 from perdure.cli.app import check_steps, find_apps, load_apps
 from perdure.cli.exits import OK, usage
 from perdure.cli.leave import leave
-from perdure.cli.options import DurationType, json_option, shared, store_option
+from perdure.cli.options import DurationType, FileType, json_option, shared, store_option
 from perdure.cli.output import line_to
 
 
 @click.command(short_help="Work on runs until told to stop.")
-@click.argument("things", metavar="APP|FILE...", nargs=-1)
+@click.argument("things", metavar="APP|FILE...", nargs=-1, type=FileType())
 @click.option("--name", default="", help="How others see this worker. Default: host and process.")
 @click.option("--grace", type=DurationType(), default="30s", show_default=True,
               help="How long steps under way may take to end when this stops.")  # fmt: skip
@@ -56,6 +56,7 @@ def worker(
 
 
 def _served(things: Sequence[str]) -> tuple[list[Any], list[str]]:
+    from perdure.cli.environment import check_http
     from perdure.cli.target import DOCUMENTS
     from perdure.graph.definition import Graph
 
@@ -65,10 +66,11 @@ def _served(things: Sequence[str]) -> tuple[list[Any], list[str]]:
     found = load_apps(apps)
     for file, graph in graphs.items():
         check_steps(graph, found, apps, file, how=f"perdure worker {' '.join(things)} ")
+        check_http(graph, file)
     served = [*graphs.values(), *found.definitions.values()]
     if not served:
         raise usage(
-            "there is nothing to serve: name documents, or apps that hold workflows, such as "
-            "perdure worker order.json app.py"
+            "there is nothing to serve: name documents, and where their steps are, or apps that "
+            "hold workflows, such as perdure worker order.yaml steps.py"
         )
     return [*served, *found.steps.values()], [definition.name for definition in served]

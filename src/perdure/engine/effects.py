@@ -115,6 +115,10 @@ class Effects:
         except PayloadMissing as error:
             live.stall(f"the input of node {node} is gone: {error}")
             return
+        except Exception as error:
+            _log.exception("%s/%s cannot go on", live.definition.name, live.run_id)
+            live.stall(f"the input of node {node} could not be read: {error!r}")
+            return
         finally:
             live.fetching -= 1
         # Meanwhile the run may have gone, or nobody may want the attempt any more.

@@ -15,6 +15,9 @@ _log = logging.getLogger("perdure.engine")
 #: Seconds from the first line to the second, doubled each time up to the most.
 FIRST_PAUSE: Final = 2.0
 LONGEST_PAUSE: Final = 300.0
+#: Seconds after which somebody who failed and has not asked again is taken to be gone: tries are
+#: never so far apart.
+GIVEN_UP: Final = 60.0
 #: What runs in memory ask the store for, in words.
 READING: Final = "reading what runs have recorded"
 
@@ -28,18 +31,19 @@ class Outages:
     def __init__(self, now: Callable[[], float]) -> None:
         """`now`: seconds that only grow."""
         self._now = now
-        self._failing: set[str] = set()
+        #: Who was not answered, and when last.
+        self._failing: dict[str, float] = {}
         self._since = self._next = 0.0
         self._pause = FIRST_PAUSE
 
     def note(self, asking: str, error: StoreError | None) -> None:
-        """Whoever asks the store was answered (None) or not. `asking`: what for, in words; who
-        fails once is to go on until it succeeds."""
+        """Whoever asks the store was answered (None) or not. `asking`: what for, in words."""
         if error is None:
             if self._failing:
                 self._answered(asking)
             return
         now = self._now()
+        self._forget(now)
         if not self._failing:
             self._since, self._pause = now, FIRST_PAUSE
             self._say(now, f"the store did not answer ({asking}: {error}); it is asked again")
@@ -47,13 +51,19 @@ class Outages:
             self._pause = min(self._pause * 2, LONGEST_PAUSE)
             away = now - self._since
             self._say(now, f"the store is away for {away:.0f} s now ({asking}: {error})")
-        self._failing.add(asking)
+        self._failing[asking] = now
+
+    def _forget(self, now: float) -> None:
+        """Whoever has given up: a run that left memory does not read on."""
+        self._failing = {one: at for one, at in self._failing.items() if now - at < GIVEN_UP}
 
     def _say(self, now: float, text: str) -> None:
         self._next = now + self._pause
         _log.warning("%s", text)
 
     def _answered(self, asking: str) -> None:
-        self._failing.discard(asking)
+        now = self._now()
+        self._failing.pop(asking, None)
+        self._forget(now)
         if not self._failing:
-            _log.warning("the store answers again, after %.1f s", self._now() - self._since)
+            _log.warning("the store answers again, after %.1f s", now - self._since)

@@ -424,9 +424,10 @@ class Shell:
         self.waiters.ended(live.key, action)
 
     def drop(self, live: LiveRun) -> None:
-        """The run belongs to another worker now: forget it."""
+        """The run belongs to another worker now, or to none: forget it."""
         self.forget(live)
         live.die()
+        self.unwritten.forget(live.key)
         self.waiters.left(live.key)
 
     def left(self, live: LiveRun, verdict: Any) -> None:

@@ -40,5 +40,5 @@ class Unwritten:
         return True
 
     def forget(self, key: bytes) -> None:
-        """The run has ended."""
+        """The run has ended, or left this process."""
         self._runs.pop(key, None)

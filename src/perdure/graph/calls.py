@@ -17,6 +17,7 @@ from perdure.graph.document import Document, NodeEntry
 from perdure.graph.form import templated
 from perdure.graph.read import pointer
 from perdure.model.graph_rules import Finding, did_you_mean
+from perdure.model.names import is_name
 from perdure.model.unknown import UNKNOWN, UNKNOWN_TEXT
 
 
@@ -42,6 +43,8 @@ def _call(node: NodeEntry, spec: dict[str, Any], steps: Mapping[str, Callee]) ->
         return
     step = steps.get(name)
     if step is None:
+        if not is_name(name):
+            return  # which is told of the document itself
         hint = did_you_mean(name, list(steps)) or "list it, with --app or beside the graph"
         yield Finding(f"{at}/step", f'there is no step "{name}"', node.id, hint)
         return

@@ -53,9 +53,10 @@ def with_lines(findings: Sequence[Finding], source: SourceText | None) -> list[F
     if source is None or not findings:
         return list(findings)
     wanted = {finding.pointer for finding in findings}
-    places = _json_places(source.text, wanted) if source.root is None else {
-        one: place for one in wanted if (place := _yaml_place(source.root, one)) is not None
-    }  # fmt: skip
+    if source.root is None:
+        places = _json_places(source.text, wanted)
+    else:
+        places = _yaml_places(source.root, wanted)
     ends = [match.start() for match in re.finditer("\n", source.text)]
 
     def placed(finding: Finding) -> Finding:
@@ -91,7 +92,14 @@ def _inside(text: str, place: Place, line: int, column: int) -> int | None:
     return place.value + len(quote) + at
 
 
-def _yaml_place(root: Node, wanted: str) -> Place | None:
+def _yaml_places(root: Node, wanted: Iterable[str]) -> dict[str, Place]:
+    # By mapping: where each key stands in it. One may have as many keys as there are findings.
+    keys: dict[int, dict[str, int]] = {}
+    found = {one: _yaml_place(root, one, keys) for one in wanted}
+    return {one: place for one, place in found.items() if place is not None}
+
+
+def _yaml_place(root: Node, wanted: str, keys: dict[int, dict[str, int]]) -> Place | None:
     node, key = root, root.start
     for step in wanted.split("/")[1:]:
         name = step.replace("~1", "/").replace("~0", "~")
@@ -99,11 +107,13 @@ def _yaml_place(root: Node, wanted: str) -> Place | None:
             node = node.items[int(name)]
             key = node.start
         elif node.kind == "mapping":
-            # The last of a repeated key: its value is the one that counts.
-            found = [i for i, one in enumerate(node.keys) if one.text == name]
-            if not found:
+            if id(node) not in keys:
+                # The last of a repeated key: its value is the one that counts.
+                keys[id(node)] = {one.text: i for i, one in enumerate(node.keys)}
+            at = keys[id(node)].get(name)
+            if at is None:
                 return None
-            key, node = node.keys[found[-1]].start, node.items[found[-1]]
+            key, node = node.keys[at].start, node.items[at]
         else:
             return None
     return Place(

@@ -101,7 +101,7 @@ def _restarts(turn: Turn, node: str | None) -> list[str]:
     if not again:
         raise InvalidRequest(
             f"no node of version {plan.version} of graph {plan.name} has failed in this run: "
-            "name the node to begin at"
+            "name the node to begin at, with from_node or --from NODE"
         )
     return again
 

@@ -67,9 +67,14 @@ def _inside(line: int, column: int) -> str:
     return f"column {column} of the text" if line == 1 else f"its line {line}, column {column}"
 
 
+#: Of more words none is guessed: each guess compares with all of them.
+MOST_KNOWN = 1_000
+
+
 def did_you_mean(word: str, known: Sequence[str]) -> str:
     """`did you mean "url"?` for the nearest known word, else the list of them, if short."""
-    near = get_close_matches(word, known, 1) if len(word) <= 100 else []
+    few = len(word) <= 100 and len(known) <= MOST_KNOWN
+    near = get_close_matches(word, known, 1) if few else []
     if near:
         return f'did you mean "{near[0]}"?'
     return f"use one of: {', '.join(known)}" if 0 < len(known) <= 20 else ""

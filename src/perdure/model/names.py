@@ -20,12 +20,17 @@ def check_name(name: object, what: str = "name") -> str:
 
     Raises InvalidName.
     """
-    if isinstance(name, str) and _NAME.fullmatch(name):
+    if isinstance(name, str) and is_name(name):
         return name
     raise InvalidName(
         f"{what} {name!r} is not valid: use 1-64 characters of a-z 0-9 -, "
         f"with no hyphen at either end{_nearest(name)}"
     )
+
+
+def is_name(text: object) -> bool:
+    """Whether text can be a workflow's, step's or signal's name; see check_name."""
+    return isinstance(text, str) and bool(_NAME.fullmatch(text))
 
 
 def _nearest(name: object) -> str:

@@ -7,7 +7,7 @@ that nothing would ever end is told instead of waited for.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from os import PathLike
 from typing import Any
 
@@ -66,6 +66,7 @@ class GraphStage(Stage):
         super().__init__(graph, mocks.sent, mocks.now, secrets=secrets)
         self._graph = graph
         self._mocks = mocks
+        self._real = real
         answers = Answers(mocks, self._unmocked)
         named = [node.step for node in graph.plan.nodes.values() if node.step is not None]
         self.handlers = {
@@ -83,7 +84,10 @@ class GraphStage(Stage):
             moment_of(mocks.now),
             reason=ended.reason,
             stalled=ended.stalled,
-            notes=unsent(ended.history, mocks.sent, mocks.now),
+            notes=[
+                *unsent(ended.history, mocks.sent, mocks.now),
+                *self._left_over(ended.history),
+            ],
             expected=mocks.expect,
         )
 
@@ -114,3 +118,17 @@ class GraphStage(Stage):
             f'node {node}{called} was reached and has no mock: add it under "steps", or say '
             f"a default; without a mock are: {', '.join(missing)}"
         )
+
+    def _left_over(self, history: Iterable[Mapping[str, Any]]) -> Iterator[str]:
+        """Answers for attempts that a failed node did not have any more."""
+        for record in history:
+            if record["do"] != "FailTask":
+                continue
+            node, had = self._graph.plan.nodes[record["node"]], record["attempt"]
+            by_step = self._mocks.by_step.get(node.step or "")
+            answers = len(self._mocks.replies.get(node.id) or by_step or ())
+            if answers > had:
+                real = node.type != "TASK" or node.retry is not None or node.step in self._real
+                hint = "" if real else "; what its step says of retries counts with --app (steps=)"
+                text = f"{node.id} took {had} of its {answers} answers"
+                yield f"{text}: that was its last attempt{hint}"

@@ -14,7 +14,7 @@ from typing import Any, Final, NoReturn
 from msgspec import UNSET
 
 from perdure.engine.clock import Clock
-from perdure.engine.handlers.http import HttpHandler, _limit, _unexpected, joined
+from perdure.engine.handlers.http import HttpHandler, joined, limit_of, unexpected_status
 from perdure.engine.handlers.http_retry import retry_after
 from perdure.engine.handlers.http_spec import read_spec, read_timeout
 from perdure.engine.handlers.port import Attempt
@@ -100,7 +100,7 @@ class MockedHttp(HttpHandler):
         read_timeout(attempt.input)
         request = read_spec(attempt.input, context.idempotency_key)
         reply = await self._answers.to(attempt.node, "", attempt.number)
-        limit = _limit(attempt)
+        limit = limit_of(attempt)
         if limit and reply.delay > limit:
             await asyncio.sleep(limit / SECOND)
             took = f"{request.shown}: took over {limit / SECOND:g} s"
@@ -112,7 +112,7 @@ class MockedHttp(HttpHandler):
         status, headers, body = reply.response or (200, {}, said)
         if status not in request.expect:
             titled = {key.title(): value for key, value in headers.items()}
-            failure = _unexpected(request, status, titled, "" if body is None else str(body))
+            failure = unexpected_status(request, status, titled, "" if body is None else str(body))
             failure.retry_after = retry_after(titled, self._clock.now())
             raise failure
         return {"status": status, "headers": joined(headers.items()), "body": body}

@@ -101,6 +101,10 @@ def test_two_libraries_that_overwrite_one_another_fail(monkeypatch: pytest.Monke
 
 
 @pytest.mark.usefixtures("folder")
+def test_one_of_a_kind_is_counted_as_one() -> None:
+    assert perdure("doctor", "--store", "memory:").stderr.endswith(" ok, 1 warning, 0 failures\n")
+
+
 def test_an_extra_that_is_missing_says_what_it_gives(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(machine, "installed", lambda name: None)
     assert doctor()["extra http"] == Told(

@@ -78,6 +78,27 @@ def test_a_run_whose_value_is_gone_stalls_and_goes_on_when_it_is_back(g: Any) ->
     run(main())
 
 
+def test_an_input_that_cannot_be_read_at_all_stalls_its_run_with_the_reason() -> None:
+    class Store(VirtualStore):
+        async def payloads(self, key: bytes, refs: Any) -> list[bytes]:
+            if any(seq > 1 for seq, _ in refs):
+                raise RuntimeError("not a store's error")
+            return await super().payloads(key, refs)
+
+    async def main() -> None:
+        store = Store()
+        async with killed(store, INPUT, give, slow) as engine:
+            await engine.start(INPUT, {"text": LARGE}, id="1")
+            await asyncio.sleep(10)
+        async with engine_on(store, INPUT, give, slow) as engine:
+            await asyncio.sleep(300)
+            stalled = (await engine.get(INPUT, "1").describe()).stalled
+            assert stalled is not None
+            assert "could not be read: RuntimeError" in stalled
+
+    run(main())
+
+
 def test_who_waits_for_a_stalled_run_is_told_once_why_and_what_to_do(
     caplog: pytest.LogCaptureFixture,
 ) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from perdure.engine.outages import LONGEST_PAUSE, Outages
+from perdure.engine.outages import GIVEN_UP, LONGEST_PAUSE, Outages
 from perdure.flow.step import step
 from perdure.model.errors import StoreError
 from perdure.stores.port import Beat, CommitDone, JournalRow
@@ -105,3 +105,21 @@ def test_an_engine_whose_store_is_away_for_an_hour_says_so_in_a_few_lines_and_go
     assert len(lines) < 30
     assert "did not answer" in lines[0]
     assert "answers again" in lines[-1]
+
+
+def test_who_failed_and_never_asked_again_does_not_prolong_an_outage(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    now = 0.0
+    outages = Outages(lambda: now)
+    outages.note("a run that left memory", error())
+    now = 10.0
+    outages.note("beats", None)
+    assert len(caplog.records) == 1, "it may ask again yet"
+    now = GIVEN_UP
+    outages.note("beats", None)
+    assert "the store answers again" in caplog.messages[-1]
+    outages.note("a run that left memory", error())
+    now += 3600
+    outages.note("beats", error())
+    assert caplog.messages[-1].startswith("the store did not answer (beats: "), "it is a new one"

@@ -62,6 +62,21 @@ def test_a_message_that_can_never_be_recorded_is_refused_and_those_after_it_coun
     run(main())
 
 
+def test_nothing_is_remembered_of_a_run_that_left_memory() -> None:
+    async def main() -> None:
+        async with engine_on(Picky(), ITEMS) as engine:
+            started = await engine.start(ITEMS, id="1")
+            await started.signal("item", "poison")
+            await asyncio.sleep(300)
+            assert not engine._shell.live, "it is parked"
+            assert not engine._shell.unwritten._runs
+            for value in ("poison", 1, 2, 3):
+                await started.signal("item", value)
+            assert await started.result(timeout=60) == [1, 2, 3]
+
+    run(main())
+
+
 def test_a_run_with_such_a_message_can_be_cancelled() -> None:
     async def main() -> None:
         async with engine_on(Picky(), ITEMS) as engine:

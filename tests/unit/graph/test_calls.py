@@ -70,3 +70,8 @@ def test_a_call_that_may_work_is_fine(spec: Any) -> None:
 def test_without_steps_calls_are_not_looked_at() -> None:
     node = {"id": "a", "type": "TASK", "spec": {"step": "none"}}
     assert lint({"name": "calls", "nodes": [node]}) == []
+
+
+def test_a_name_that_no_step_can_have_is_told_once() -> None:
+    (finding,) = found({"step": "gr_eet"})
+    assert (finding.pointer, finding.message[:19]) == ("/nodes/0/spec/step", "step 'gr_eet' is no")

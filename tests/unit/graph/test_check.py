@@ -198,3 +198,18 @@ def test_a_text_cut_anywhere_is_refused_properly(start: int, length: int) -> Non
     text = json.dumps(ORDER)
     start %= len(text)
     harmless(text[:start] + text[start + length :])
+
+
+def test_an_edge_that_leads_nowhere_is_not_told_of_nodes_that_it_would_have_reached() -> None:
+    task = {"type": "TASK", "spec": {"step": "a"}}
+    reads = {"type": "TASK", "spec": {"step": "b", "input": "{{tasks.a.output}}"}}
+    document = {
+        "name": "g",
+        "nodes": [{"id": "a", **task}, {"id": "b", **task}, {"id": "c", **reads}],
+        "edges": [{"from": "a", "to": "b"}, {"from": "bb", "to": "c"}],
+        "entry": "a",
+    }
+    with pytest.raises(GraphError) as caught:
+        Graph.load(document)
+    assert "does not come before" not in str(caught.value)
+    assert "/edges/1/from" in [problem.pointer for problem in caught.value.problems]

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from perdure.model.graph import Edge, GraphShape
 from perdure.model.graph_rules import (
+    MOST_KNOWN,
     Finding,
     Ranks,
     cycles,
@@ -61,6 +62,9 @@ def test_a_finding_says_where_what_and_what_to_do() -> None:
 def test_the_nearest_known_word_is_suggested(word: str, hint: str) -> None:
     assert did_you_mean(word, ["url", "method"]) == hint
     assert did_you_mean("zzz", [str(i) for i in range(50)]) == ""
+    many = [f"node-{i}" for i in range(MOST_KNOWN)]
+    assert did_you_mean("nodes-7", many) == 'did you mean "node-7"?'
+    assert did_you_mean("nodes-7", [*many, "one-too-many"]) == ""
 
 
 @pytest.mark.rule("D-23")

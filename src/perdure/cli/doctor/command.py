@@ -81,5 +81,6 @@ def _print(checks: list[Check]) -> None:
         if check.advice:
             click.echo(f"{' ' * (width + 8)}-> {check.advice}")
     counted = {level: sum(check.level == level for check in checks) for level in colours}
-    click.echo(f"{counted['ok']} ok, {counted['warn']} warnings, {counted['fail']} failures",
-               err=True)  # fmt: skip
+    warnings = "1 warning" if counted["warn"] == 1 else f"{counted['warn']} warnings"
+    failures = "1 failure" if counted["fail"] == 1 else f"{counted['fail']} failures"
+    click.echo(f"{counted['ok']} ok, {warnings}, {failures}", err=True)

@@ -74,7 +74,7 @@ class HttpHandler:
 
     def timeout(self, attempt: Attempt, /) -> int:
         """A little more than the request's own timeout, which ends it first; 0 = no limit."""
-        limit = _limit(attempt)
+        limit = limit_of(attempt)
         return limit + GRACE if limit else 0
 
     def policy(self, step: str, /) -> RetryPolicy:
@@ -100,7 +100,7 @@ class HttpHandler:
         read_timeout(attempt.input)
         request = read_spec(attempt.input, context.idempotency_key)
         self._hosts.check(request.target)
-        return await self._send(request, _limit(attempt))
+        return await self._send(request, limit_of(attempt))
 
     async def close(self) -> None:
         """Close the connections. The next request opens new ones."""
@@ -145,7 +145,7 @@ class HttpHandler:
             start = await read_start(chunks, packed.strip().lower(), 2 * SHOWN_BODY)
             # A secret that was cut in two could not be found any more: first hidden, then cut.
             shown = _cut(self._redact(start.decode("utf-8", "replace")))
-            raise _unexpected(request, response.status, response.headers, shown)
+            raise unexpected_status(request, response.status, response.headers, shown)
         most = min(request.max_size or self._options.max_size, self._options.max_size)
         try:
             body = await read_body(chunks, packed, most)
@@ -193,7 +193,7 @@ class HttpHandler:
         )
 
 
-def _limit(attempt: Attempt) -> int:
+def limit_of(attempt: Attempt) -> int:
     """How long the request may take in µs: the node's timeout, the spec's, or 30 s."""
     if attempt.timeout is not None:
         return attempt.timeout
@@ -227,7 +227,8 @@ def _cut(text: str) -> str:
     return text.encode()[:SHOWN_BODY].decode("utf-8", "ignore")
 
 
-def _unexpected(request: Request, status: int, headers: Any, shown: str) -> Failure:
+def unexpected_status(request: Request, status: int, headers: Any, shown: str) -> Failure:
+    """The failure of an answer whose status was not expected; `shown`: the start of its body."""
     try:
         phrase = f"{status} {HTTPStatus(status).phrase}"
     except ValueError:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from itertools import islice
 from typing import Any, Final
 
 from perdure.model.graph_rules import did_you_mean
@@ -20,6 +21,8 @@ _TYPES: Final = {
     "boolean": "true or false",
     "null": "null",
 }
+#: Fields too many that are named.
+_FIELDS: Final = 10
 #: Of a rule: what the value must be; {} is what the schema says.
 _ASKED: Final = {
     "minimum": "must be at least {}",
@@ -84,12 +87,12 @@ def kind_of(value: Any) -> str:
 
 def _unknown(name: str, value: dict[str, Any], known: Mapping[str, Any]) -> str:
     words = []
-    for one in value:
-        if one not in known:
-            hint = did_you_mean(one, list(known))
-            words.append(f'{name}: there is no field "{one[:100]}" in the schema'
-                         + (f"; {hint}" if hint else ""))  # fmt: skip
-    return "; ".join(words[:10])
+    # Few, before anything is guessed about them: there may be as many as an input has room for.
+    for one in islice((one for one in value if one not in known), _FIELDS):
+        hint = did_you_mean(one, list(known))
+        words.append(f'{name}: there is no field "{one[:100]}" in the schema'
+                     + (f"; {hint}" if hint else ""))  # fmt: skip
+    return "; ".join(words)
 
 
 def _shown(value: Any) -> str:
