@@ -233,7 +233,9 @@ def script_of(journal: Sequence[Transition]) -> Script:
         action.node
         for _, transition in kept
         for action in transition.actions
-        if type(action) in _WITH_OUTPUT and action.output is None and action.output_ref is not None
+        if isinstance(action, _WITH_OUTPUT)
+        and action.output is None
+        and action.output_ref is not None
     }
     return Script(kept, forgotten, tuple(sorted(apart)), lenient)
 
