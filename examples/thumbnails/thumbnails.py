@@ -4,7 +4,7 @@ import asyncio
 
 import msgspec
 
-from perdure import Context, Failure, StepFailed, step, workflow
+from perdure import Context, Failure, step, workflow
 
 
 class Sheet(msgspec.Struct):
@@ -49,6 +49,6 @@ async def thumbnails(ctx: Context, album: str) -> Sheet:
     # Many things, four at a time; a failure stands in the place of its result.
     results = await ctx.map(shrink, pictures, concurrency=4, on_failure="collect")
     made = [one for one in results if isinstance(one, str)]
-    broken = [p for p, one in zip(pictures, results, strict=True) if isinstance(one, StepFailed)]
+    broken = [p for p, one in zip(pictures, results, strict=True) if isinstance(one, Failure)]
     await publish(album, made)
     return Sheet(made, broken, size)
