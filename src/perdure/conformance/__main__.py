@@ -26,8 +26,7 @@ def main(words: Sequence[str]) -> int:
     suite = getattr(importlib.import_module(module), name, None)
     if not (isinstance(suite, type) and issubclass(suite, (StoreBed, DriverBed))):
         hint = "make it a subclass of StoreSuite or DriverSuite"
-        sys.stderr.write(f"{module} has no suite {name}: {hint}
-")
+        sys.stderr.write(f"{module} has no suite {name}: {hint}\n")
         return 2
     report = examine(suite(), slow=not quick)
     sys.stdout.write(f"{report}\n")
