@@ -225,7 +225,6 @@ class WorkflowLoop(asyncio.AbstractEventLoop):
         """A task of this loop; it begins when what is ready before it has run."""
         if not self.alive:
             coro.close()
-            self.refuse()
             return self.create_future()  # type: ignore[return-value]  # it never ends
         # asyncio's own default counts all tasks of the process: not the same on replay.
         self._count += 1
