@@ -37,7 +37,7 @@ from perdure.model.errors import NonDeterminism
 if TYPE_CHECKING:
     from perdure.kernel.code.calls import Calls
 
-_WITH_OUTPUT: Final = frozenset({CreateTask, CompleteTask, ResolveWait})
+_WITH_OUTPUT: Final = (CreateTask, CompleteTask, ResolveWait)
 _SHOWN: Final = 200
 #: The timer that bounds what code may do after a cancel or its deadline.
 GRACE: Final = "~grace"
