@@ -11,7 +11,18 @@ from collections.abc import Callable, Coroutine, Sequence
 from pathlib import Path
 from typing import Any
 
-from bench import crash, idle, imports, long_runs, naps, signals, starts, throughput
+from bench import (
+    crash,
+    flows,
+    idle,
+    imports,
+    long_flows,
+    long_runs,
+    naps,
+    signals,
+    starts,
+    throughput,
+)
 from bench.figures import Figure
 from bench.places import Place, places
 from bench.profiling import profile
@@ -23,14 +34,19 @@ Measure = Callable[[Sequence[Place], Scale], Coroutine[Any, Any, list[Figure]]]
 _MEASURES: dict[str, Measure] = {
     "w1": lambda where, scale: throughput.measure(throughput.w1(), where, (1, 64), scale),
     "w1r": naps.measure,
+    "w1f": lambda where, scale: throughput.measure(flows.w1f(), where, (1, 64), scale),
+    "w2": flows.measure_wide,
     "w3": starts.measure,
     "w7": idle.measure,
     "w8": lambda where, scale: throughput.measure(throughput.w8(), where, (64,), scale),
     "w10": long_runs.measure,
+    "w10f": long_flows.measure,
 }
 WORKLOADS = {
     "w1": "ten trivial steps in sequence, 1 and 64 runs at a time",
+    "w1f": "as w1, through the workflow door",
     "w1r": "as w1, steps that take a random 0-20 ms, 64 and 512 runs at a time",
+    "w2": "one workflow, 1,000 steps at the same time; memory of a waiting step and workflow",
     "w3": "start 2,000 one-step runs and wait for all",
     "w4": "a signal until the run has gone on and ended, same process and another",
     "w5": "kill -9 among 200 runs of ten 20 ms steps, restart",
@@ -38,6 +54,7 @@ WORKLOADS = {
     "w7": "an idle worker, with and without 10,000 parked runs; memory of waiting runs",
     "w8": "ten nodes that read one another, 64 runs at a time",
     "w10": "one run of 10,000 steps: does the cost grow; loading it",
+    "w10f": "as w10, a workflow; its replay",
 }
 
 

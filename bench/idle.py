@@ -14,6 +14,7 @@ import tracemalloc
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
@@ -24,6 +25,7 @@ from bench.scale import Scale
 from bench.statements import counted
 from bench.waiting import all_at_rest, all_parked, keeping, parking, start_all, waiting
 from perdure import Engine, Graph
+from perdure.model.definition import Definition
 
 PARKED, LIVE = 10_000, 1_000
 #: Parked runs come in so many waves, of which each has left memory before the next.
@@ -108,16 +110,16 @@ async def idle(url: str, graph: Graph, seconds: float) -> Idle:
     return Idle(spent / took * 100, found["query"] / took, found["look"] / took)
 
 
-async def live_bytes(url: str, graph: Graph, runs: int) -> float:
+async def live_bytes(url: str, graph: Definition[Any, Any], runs: int) -> float:
     """What a run in memory costs that waits for a signal, after one step."""
-    with _tracing():
+    with tracing():
         async with keeping(url, [graph]) as engine:
             await start_all(engine, graph, 1)
             await all_at_rest(engine)
-            before = _allocated()
+            before = allocated()
             await start_all(engine, graph, runs, "more")
             await all_at_rest(engine)
-            return (_allocated() - before) / runs
+            return (allocated() - before) / runs
 
 
 async def parked_bytes(url: str, graph: Graph, runs: int) -> float:
@@ -127,14 +129,14 @@ async def parked_bytes(url: str, graph: Graph, runs: int) -> float:
     among it, is there then.
     """
     wave = max(1, runs // WAVES)
-    with _tracing():
+    with tracing():
         async with parking(url, [graph]) as engine:
             for name in ("first", "second"):
                 await _wave(engine, graph, max(wave, ROOM), name)
-            before = _allocated()
+            before = allocated()
             for at in range(WAVES):
                 await _wave(engine, graph, wave, f"{at}")
-            return (_allocated() - before) / (wave * WAVES)
+            return (allocated() - before) / (wave * WAVES)
 
 
 async def _wave(engine: Engine, graph: Graph, runs: int, name: str) -> None:
@@ -143,8 +145,9 @@ async def _wave(engine: Engine, graph: Graph, runs: int, name: str) -> None:
 
 
 @contextmanager
-def _tracing() -> Iterator[None]:
-    """From the start: what replaces something is no growth only if that was counted too."""
+def tracing() -> Iterator[None]:
+    """Memory is counted. From the start: what replaces something is no growth only if that was
+    counted too."""
     tracemalloc.start()
     try:
         yield
@@ -152,6 +155,7 @@ def _tracing() -> Iterator[None]:
         tracemalloc.stop()
 
 
-def _allocated() -> int:
+def allocated() -> int:
+    """Bytes in use that no collection frees."""
     gc.collect()
     return tracemalloc.get_traced_memory()[0]

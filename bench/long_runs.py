@@ -64,7 +64,7 @@ async def _beside_short(
         lambda: cost(place, long, steps, 1),
         lambda: cost(place, short, SHORT, steps // SHORT),
     )
-    return _flat(f"{place.name}, {steps:,} steps", costs, ceilings, _SHORTER)
+    return flat("W10", f"{place.name}, {steps:,} steps", costs, ceilings, _SHORTER)
 
 
 async def cost(place: Place, graph: Graph, steps: int, runs: int) -> float:
@@ -91,13 +91,16 @@ async def _within(place: Place, graph: Graph, steps: int, scale: Scale) -> Figur
             await engine.run(graph)
         first.append((_marks[SHORT // 2 + tenth - 1] - _marks[SHORT // 2 - 1]) / tenth * 1e6)
         last.append((_marks[-1] - _marks[-1 - tenth]) / tenth * 1e6)
-    return _flat(f"{place.name}, the last {tenth:,} of {steps:,}", last, first, _EARLIER)
+    return flat("W10", f"{place.name}, the last {tenth:,} of {steps:,}", last, first, _EARLIER)
 
 
-def _flat(case: str, costs: list[float], ceilings: list[float], ceiling_is: str) -> Figure:
+def flat(
+    workload: str, case: str, costs: list[float], ceilings: list[float], ceiling_is: str
+) -> Figure:
+    """What a step costs beside what it should not exceed by more than a tenth."""
     ratio = median(cost / least for cost, least in zip(costs, ceilings, strict=True))
     return Figure(
-        "W10", case, median(costs), "µs a step", median(ceilings), ceiling_is, ratio,
+        workload, case, median(costs), "µs a step", median(ceilings), ceiling_is, ratio,
         f"<= {FLAT:.0%} of ceiling", ratio <= FLAT, spread=(min(costs), max(costs)),
     )  # fmt: skip
 

@@ -9,7 +9,8 @@ from typing import Any
 
 import msgspec
 
-from perdure import Engine, Graph, Step
+from perdure import Engine, Step
+from perdure.model.definition import Definition
 from perdure.stores.memory import MemoryStore
 
 
@@ -35,7 +36,9 @@ def places(store: str) -> tuple[Place, ...]:
     return {"memory": (MEMORY,), "sqlite": SQLITE, "all": (MEMORY, *SQLITE)}[store]
 
 
-async def row_size(graph: Graph, steps: Sequence[Step[..., Any]], given: object) -> int:
+async def row_size(
+    graph: Definition[Any, Any], steps: Sequence[Step[..., Any]], given: object
+) -> int:
     """The mean size in bytes of the journal rows that a run of this graph writes."""
     store = MemoryStore()
     async with Engine(store, [graph, *steps]) as engine:

@@ -21,17 +21,18 @@ from bench.chains import NODES, add_one, nothing, plain, reading
 from bench.figures import Budget, Figure, compare, rated, seconds
 from bench.places import MEMORY, Place, row_size
 from bench.scale import Scale
-from perdure import Engine, Graph, Step
+from perdure import Engine, Step
+from perdure.model.definition import Definition
 
 #: What the task of asyncio cost on the machine that the budgets in µs were written on.
 TASK_THERE = 5.5
 
 
 class Chain(msgspec.Struct, frozen=True):
-    """A workload: its graph, its step, its input."""
+    """A workload: its graph, or its workflow, its step, its input."""
 
     name: str
-    graph: Graph
+    graph: Definition[Any, Any]
     step: Step[..., Any]
     given: Any = None
 
@@ -46,6 +47,9 @@ class Load(msgspec.Struct, frozen=True):
 BUDGETS = {
     ("W1", "memory", 1): Budget(micros=16),
     ("W1", "memory", 64): Budget(micros=16),
+    ("W1f", "memory", 1): Budget(micros=8),
+    ("W1f", "memory", 64): Budget(micros=8),
+    ("W1f", "sqlite full", 64): Budget(share=0.5, rate=30_000),
     ("W8", "memory", 64): Budget(micros=16),
     ("W8", "sqlite full", 64): Budget(share=0.35, rate=15_000),
 }

@@ -10,9 +10,11 @@ import asyncio
 import time
 from collections.abc import Callable
 from itertools import pairwise
+from typing import Any
 
 from bench.chains import nothing
 from perdure import Engine, Graph
+from perdure.model.definition import Definition
 from perdure.stores.port import Store
 
 SIGNAL = "go"
@@ -38,12 +40,14 @@ def parking(store: str | Store, graphs: list[Graph]) -> Engine:
     return Engine(store, [*graphs, nothing], poll=AT_ONCE, park_after=AT_ONCE)
 
 
-def keeping(store: str | Store, graphs: list[Graph]) -> Engine:
+def keeping(store: str | Store, graphs: list[Definition[Any, Any]]) -> Engine:
     """An engine that keeps in memory what waits."""
     return Engine(store, [*graphs, nothing], park_after=NEVER)
 
 
-async def start_all(engine: Engine, graph: Graph, runs: int, name: str = "r") -> list[str]:
+async def start_all(
+    engine: Engine, graph: Definition[Any, Any], runs: int, name: str = "r"
+) -> list[str]:
     """Start so many runs, a hundred at the same moment; their ids."""
     ids = [f"{name}-{at}" for at in range(runs)]
     for some in range(0, runs, 100):
@@ -53,15 +57,16 @@ async def start_all(engine: Engine, graph: Graph, runs: int, name: str = "r") ->
 
 async def all_at_rest(engine: Engine) -> None:
     """Until every run in memory waits for something from outside."""
-    await _until(lambda: all(live.at_rest for live in engine._shell.live.values()))
+    await until(lambda: all(live.at_rest for live in engine._shell.live.values()))
 
 
 async def all_parked(engine: Engine) -> None:
     """Until no run is in memory."""
-    await _until(lambda: not engine._shell.live)
+    await until(lambda: not engine._shell.live)
 
 
-async def _until(holds: Callable[[], bool]) -> None:
+async def until(holds: Callable[[], bool]) -> None:
+    """Until this is so. Raises RuntimeError when it takes very long."""
     deadline = time.monotonic() + _PATIENCE
     while not holds():
         if time.monotonic() > deadline:

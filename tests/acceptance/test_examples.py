@@ -239,3 +239,23 @@ def test_with_cancel_a_failure_gives_the_others_up_at_once(tmp_path: Path) -> No
     shown = json.loads(finished("show", "quotes/a", "--json", folder=tmp_path)[0])
     found = {node["node"]: node["status"] for node in shown["nodes"]}
     assert (found["north"], found["south"], found["east"]) == ("failed",) * 3
+
+
+def test_the_onboarding_is_tested_as_its_page_says(tmp_path: Path) -> None:
+    copied("onboarding", tmp_path)
+    with running("-q", "test_onboarding.py", folder=tmp_path, module="pytest") as process:
+        out, _ = process.communicate(timeout=60)
+        assert process.returncode == 0, out
+        assert "3 passed" in out
+
+
+def test_the_function_of_the_first_minute_survives_a_kill(tmp_path: Path) -> None:
+    copied("hello", tmp_path)
+    words = ["run", "hello.py", "--id", "ann"]
+    with running(*words, "--input", '"ann@example.com"', folder=tmp_path) as process:
+        hear(process, "waits for signal confirmed")
+    finished("signal", "sign-up/ann", "confirmed", '"Ann"', folder=tmp_path)
+    out, err = finished(*words, folder=tmp_path)
+    assert json.loads(out) == "done"
+    assert "please confirm" not in err
+    assert "-> ann@example.com: welcome, Ann" in err

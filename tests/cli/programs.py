@@ -61,6 +61,11 @@ async def chooser(ctx: Context) -> str:
         return str(await ctx.select(confirmed, plan, After("1h")))
     finally:
         await mail("ann", "cleaned up")
+
+
+@workflow(max_duration="1h")
+async def parent(ctx: Context) -> str:
+    return "child: " + await ctx.child(sign_up, "a", id="s")
 '''
 
 

@@ -74,7 +74,7 @@ def test_a_name_is_looked_up_in_the_app_of_the_project() -> None:
 @pytest.mark.parametrize(
     ("word", "said"),
     [
-        ("many.py", "many.py:sign-up, many.py:unlucky, many.py:chooser"),
+        ("many.py", "many.py:sign-up, many.py:unlucky, many.py:chooser, many.py:parent"),
         ("hello.py:mail", "is no workflow"),
         ("hello.py:nix", "module hello has no 'nix' (it has: mail, refuse, sign-up)"),
         ("steps.py", "steps.py holds no workflow: put @workflow(max_duration=…)"),
@@ -177,6 +177,38 @@ def test_code_that_does_something_else_stalls_the_run_and_both_are_shown() -> No
     forget("hello")
     assert perdure("run", "hello.py", "--id", "ann").stdout == '"done"\n'
     assert calls() == ["mail 1", "mail 1"]
+
+
+def test_a_run_that_is_stalled_is_told_of_once() -> None:
+    stop_waiting("hello.py", "--input", '"a"')
+    Path("hello.py").write_text(changed("please confirm", "other"), encoding="utf-8")
+    forget("hello")
+    perdure("signal", "sign-up/ann", "confirmed", '"Ann"')
+    told = perdure("run", "hello.py", "--id", "ann", code=1).stderr
+    assert told.count("  recorded   ") == 1
+    assert "waiting for sign-up/ann" not in told
+
+
+def test_a_run_is_watched_and_its_result_printed() -> None:
+    perdure("start", "hello.py", "--id", "ann", "--input", '"a"')
+    perdure("signal", "sign-up/ann", "confirmed", '"Ann"')
+    perdure("run", "hello.py", "--id", "ann")
+    assert perdure("watch", "sign-up/ann").stdout == '"done"\n'
+    assert perdure("result", "sign-up/ann").stdout == '"done"\n'
+    shown = json.loads(perdure("show", "sign-up/ann", "--json").stdout)
+    assert [node["node"] for node in shown["nodes"]] == ["mail", "wait:confirmed", "mail#2"]
+
+
+def test_the_run_that_another_waits_for_is_named_with_what_to_ask() -> None:
+    perdure("run", "many.py:parent", "--id", "p", "--timeout", "0.5", code=4)
+    assert _rows("parent/p")[0][4] == "waits for run sign-up/s"
+    said = perdure("why", "parent/p").stdout
+    assert "sign-up  waits for run sign-up/s, for " in said
+    assert "-> perdure why sign-up/s" in said
+    perdure("signal", "sign-up/s", "confirmed", '"Ann"')
+    result = perdure("run", "many.py:parent", "--id", "p")
+    assert result.stdout == '"child: done"\n'
+    assert "sign-up  waits for run sign-up/s" in result.stderr
 
 
 def test_the_store_lists_its_version_and_says_that_code_has_no_document() -> None:

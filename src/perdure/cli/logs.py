@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 Raised: TypeAlias = Callable[[str, str, str, int, str], bool]
 
 _ATTEMPT: Final = "%s/%s: attempt %d of node %s failed"
+_STALLED: Final = "waiting for %s/%s, which is stalled"
 _PLACE: Final = re.compile(r'^  File "([^"]+)", line (\d+)', re.MULTILINE)
 
 
@@ -43,8 +44,11 @@ class _Beside(logging.Handler):
             self.handleError(record)
 
     def _is_told(self, record: logging.LogRecord) -> bool:
-        """Whether it is about an attempt that failed, and that is told with its run."""
+        """Whether it is about an attempt that failed, or a run that is stalled, and that is told
+        with its run."""
         args = record.args
+        if self._raised is not None and record.msg.startswith(_STALLED):
+            return True
         if self._raised is None or not isinstance(args, tuple) or len(args) != 5:
             return False
         if not record.msg.startswith(_ATTEMPT):

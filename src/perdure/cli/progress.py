@@ -95,8 +95,13 @@ class Progress:
         self.screen.note(f"{name} {self._standing()}")
         for view in self.book.having("waiting"):
             self.screen.changed(Change(now, view.node, self.book.waiting(view)))
+        for view in self.book.having("pending"):
+            if view.child is not None:
+                self.screen.changed(Change(now, view.node, f"waits for run {view.child}"))
 
     def _other(self, name: str) -> None:
+        if any(view.child == name for view in self.book.nodes.values()):
+            return  # told where it was asked for
         self._others += 1
         if self._others <= MENTIONED:
             self.screen.note(f"also goes on with {name}, left by an earlier process")
@@ -112,6 +117,8 @@ class Progress:
         pending += [view.node for view in self.book.having("waiting")]
         if not done and not pending:
             return "begins: nothing was recorded before"
+        if not done and any(view.child for view in self.book.having("pending")):
+            return f"goes on from {', '.join(pending)}"
         if not done:
             return f"begins at {', '.join(pending)}: nothing had completed before"
         what = "call" if self.book.code else "node"
@@ -170,6 +177,8 @@ class Progress:
 
 def _view(node: str, state: NodeState, now: datetime) -> NodeView:
     view = NodeView(node, state.status, state.attempt + 1, signal=state.awaited_signal)
+    if state.child is not None:
+        view.attempt, view.child = 0, f"{state.child.definition}/{state.child.id}"
     if state.status == "waiting":
         view.attempt, view.since = 0, now
         view.wake_at = None if state.wake_at is None else time_of(state.wake_at)

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 import msgspec
 
+from perdure.cli.calls import stalled
 from perdure.cli.exits import RUN_FAILED, Trouble
 from perdure.cli.logs import log_to
 from perdure.cli.progress import Progress, Screen
@@ -270,10 +271,10 @@ async def _watch(engine: Engine, run: Run[Any], progress: Progress) -> None:
         gone = key not in engine._shell.live
         row = await run._row()
         if row.stalled is not None:
+            why = "\n".join(stalled(row.stalled))
             raise Trouble(
-                f"{run} cannot go on: {row.stalled}\n"
-                "Mend that (steps come from --app) and give the same command again: the run keeps "
-                "what it has recorded.",
+                f"{run} cannot go on: {why}\n"
+                "Mend that and give the same command again: the run keeps what it has recorded.",
                 RUN_FAILED,
                 "stalled",
             )

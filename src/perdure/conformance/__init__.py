@@ -1,4 +1,4 @@
-"""For whoever writes a store: suites that say whether it keeps what perdure relies on.
+"""For whoever writes a store or a driver: suites that say whether it keeps what perdure relies on.
 
 Provisional: the suites grow with the contract, and names here may still change between releases.
 
@@ -18,7 +18,17 @@ pytest and unittest find the cases too: each is a method whose name begins with 
 from __future__ import annotations
 
 from perdure.conformance.capabilities import Capabilities
+from perdure.conformance.driver.capabilities import DriverCapabilities
+from perdure.conformance.driver.suite import DriverSuite
 from perdure.conformance.report import Report, cases, examine
 from perdure.conformance.store.suite import StoreSuite
 
-__all__ = ["Capabilities", "Report", "StoreSuite", "cases", "examine"]
+__all__ = [
+    "Capabilities",
+    "DriverCapabilities",
+    "DriverSuite",
+    "Report",
+    "StoreSuite",
+    "cases",
+    "examine",
+]

@@ -1,5 +1,5 @@
-"""`python -m perdure.conformance mystore.proof:MySuite` examines a store and prints the report;
-it exits with 1 if a case failed. `--quick` leaves the long cases out."""
+"""`python -m perdure.conformance mystore.proof:MySuite` examines a store or a driver and prints the
+report; it exits with 1 if a case failed. `--quick` leaves the long cases out."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import sys
 from collections.abc import Sequence
 
 from perdure.conformance.bed import StoreBed
+from perdure.conformance.driver.stage import DriverBed
 from perdure.conformance.report import examine
 
 USAGE = "usage: python -m perdure.conformance [--quick] MODULE:SUITE"
@@ -23,8 +24,9 @@ def main(words: Sequence[str]) -> int:
         return 2
     sys.path.insert(0, "")
     suite = getattr(importlib.import_module(module), name, None)
-    if not (isinstance(suite, type) and issubclass(suite, StoreBed)):
-        sys.stderr.write(f"{module} has no suite {name}: make it a subclass of StoreSuite\n")
+    if not (isinstance(suite, type) and issubclass(suite, (StoreBed, DriverBed))):
+        hint = "make it a subclass of StoreSuite or DriverSuite"
+        sys.stderr.write(f"{module} has no suite {name}: {hint}\n")
         return 2
     report = examine(suite(), slow=not quick)
     sys.stdout.write(f"{report}\n")

@@ -10,6 +10,7 @@ from contextlib import asynccontextmanager, contextmanager
 from typing import Any, TypeVar
 
 from perdure.conformance.capabilities import Capabilities, refuses
+from perdure.conformance.gaps import gap_of
 from perdure.stores.port import Store
 
 Suite = TypeVar("Suite", bound="StoreBed")
@@ -74,15 +75,6 @@ class StoreBed:
                 await refuses(gap[0], self, self._store)
         finally:
             await self._store.close()
-
-
-def gap_of(bed: StoreBed, case: Callable[..., Any]) -> tuple[str, str] | None:
-    """The first capability that the case needs and the store is said to lack, and why."""
-    lacking = bed.capabilities()
-    for capability in getattr(case, "needs", ()):
-        if reason := getattr(lacking, capability):
-            return capability, reason
-    return None
 
 
 def scene(case: Callable[[Suite, Store], Awaitable[None]]) -> Callable[[Suite], None]:

@@ -3,18 +3,26 @@
 from __future__ import annotations
 
 import traceback
+import unittest
+from typing import Any, Final
 
 import msgspec
 
-from perdure.conformance.bed import StoreBed, gap_of
+from perdure.conformance.bed import StoreBed
+from perdure.conformance.driver.stage import DriverBed
+from perdure.conformance.driver.suite import DriverSuite
+from perdure.conformance.gaps import gap_of
 from perdure.conformance.store.suite import StoreSuite
+
+#: The suites whose cases a subclass is not to lose silently.
+KITS: Final[tuple[type[Any], ...]] = (StoreSuite, DriverSuite)
 
 
 class Report(msgspec.Struct, frozen=True):
-    """What is known of a store; `str` is a summary for people.
+    """What is known of a store or driver; `str` is a summary for people.
 
-    failed: the name of a case -> how it failed. declared: the name of a case -> what the store is
-    said to lack for it, and why; it was asked and refused as it should. uncovered: the name of a
+    failed: the name of a case -> how it failed. declared: the name of a case -> what is said to be
+    lacking for it, and why; it was asked for and refused as it should. uncovered: the name of a
     case -> why nobody knows.
     """
 
@@ -32,15 +40,16 @@ class Report(msgspec.Struct, frozen=True):
         return "\n".join(lines)
 
 
-def cases(suite: StoreBed | type[StoreBed]) -> list[str]:
+def cases(suite: object) -> list[str]:
     """The names of a suite's cases, in order; one that was replaced by no function is none."""
     return [
         name for name in dir(suite) if name.startswith("test_") and callable(getattr(suite, name))
     ]
 
 
-def examine(suite: StoreBed, *, slow: bool = True) -> Report:
-    """Play every case, one after another; without the long ones if not `slow`."""
+def examine(suite: StoreBed | DriverBed, *, slow: bool = True) -> Report:
+    """Play every case, one after another; without the long ones if not `slow`. A case that skips
+    itself (unittest.SkipTest) is uncovered."""
     passed: list[str] = []
     failed: dict[str, str] = {}
     declared: dict[str, str] = {}
@@ -53,6 +62,8 @@ def examine(suite: StoreBed, *, slow: bool = True) -> Report:
         gap = gap_of(suite, case)
         try:
             case()
+        except unittest.SkipTest as skipped:
+            uncovered[name] = str(skipped)
         except Exception:
             failed[name] = traceback.format_exc()
         else:
@@ -63,13 +74,13 @@ def examine(suite: StoreBed, *, slow: bool = True) -> Report:
     return Report(tuple(passed), failed, declared, uncovered)
 
 
-def _replaced(suite: StoreBed) -> dict[str, str]:
+def _replaced(suite: StoreBed | DriverBed) -> dict[str, str]:
     """The kit's cases that this suite has others for, or has removed."""
-    if not isinstance(suite, StoreSuite):
-        return {}
     kind = type(suite)
     return {
         name: f"{kind.__qualname__} has replaced it"
-        for name in cases(StoreSuite)
-        if getattr(kind, name, None) is not getattr(StoreSuite, name)
+        for kit in KITS
+        if isinstance(suite, kit)
+        for name in cases(kit)
+        if getattr(kind, name, None) is not getattr(kit, name)
     }

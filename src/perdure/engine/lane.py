@@ -132,7 +132,10 @@ class Lane(Generic[Row, Answer]):
         if not self._at_once:
             self._began = perf_counter()
         try:
-            self._send([row for row, _ in batch], answered)
+            if len(batch) == 1:
+                self._send((batch[0][0],), answered)
+            else:
+                self._send([row for row, _ in batch], answered)
         except Exception as error:
             answered(error)
         if self._began:  # it will be answered later: rows gather meanwhile
@@ -155,12 +158,11 @@ class Lane(Generic[Row, Answer]):
                 self._delay = FIRST_DELAY
                 if self._note is not None:
                     self._note(None)
-            for (_, then), answer in zip(batch, answers, strict=True):
-                try:
-                    then(answer)
-                except Exception:
-                    # One that cannot take its answer must not keep the others from theirs.
-                    _log.exception("what follows from a row that was written failed")
+            if len(batch) == 1:
+                _tell(batch[0][1], answers[0])
+            else:
+                for (_, then), answer in zip(batch, answers, strict=True):
+                    _tell(then, answer)
         if self._waiting or self._batches or self._idle:
             self._go_on()
 
@@ -202,3 +204,11 @@ class Lane(Generic[Row, Answer]):
             if not future.done():
                 future.set_result(None)
         self._idle.clear()
+
+
+def _tell(then: Then, answer: Any) -> None:
+    try:
+        then(answer)
+    except Exception:
+        # One that cannot take its answer must not keep the others from theirs.
+        _log.exception("what follows from a row that was written failed")

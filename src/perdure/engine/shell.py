@@ -121,8 +121,9 @@ class Shell:
         self.outages = Outages(clock.monotonic)
         self.unwritten = Unwritten()
         self.timeouts = Timeouts()
-        tools = (resources, reveal, redact)
-        self.dispatcher = Dispatcher(handlers, codec, clock, self.timeouts, *tools)
+        self.dispatcher = Dispatcher(
+            handlers, codec, clock, self.timeouts, resources, reveal, redact
+        )
         self.deps = Deps(clock.now, self.ids.text, random.random, codec, self._policy)
         at_once, told = not store.durable, self.outages.note
         self.commits: Lane[JournalRow, Verdict] = Lane(
@@ -142,9 +143,7 @@ class Shell:
         self.parking = Parking(self, park_after)
         self.watchdog = Watchdog(self)
         self.feed = Feed(self)
-        self._handlers = handlers
-        self._info = info
-        self._alone = alone
+        self._handlers, self._info, self._alone = handlers, info, alone
         #: The next number of this worker's tries: (worker, number) tells them apart for ever.
         self.next_commit: Callable[[], int] = count(1).__next__
         self._unsubscribe: Callable[[], None] | None = None

@@ -16,7 +16,6 @@ from msgspec import Raw
 from perdure.flow.typed import Reader, reader, text_of
 from perdure.kernel.code.call import Call, Child
 from perdure.kernel.code.calls import Calls
-from perdure.kernel.code.stuck import Evicted
 from perdure.kernel.run import Run
 from perdure.model.definition import Definition
 from perdure.model.errors import InvalidId
@@ -31,7 +30,7 @@ def call_child(
 ) -> Coroutine[Any, Any, Any]:
     """The coroutine of the call. Raises TypeError, InvalidId and InvalidRequest at once."""
     if not calls.loop.alive:
-        raise Evicted
+        calls.loop.refuse()
     if not isinstance(definition, Definition):
         raise TypeError(f"ctx.{kind}() takes a workflow or a graph, and not {definition!r}")
     run, node = calls.run, calls.named(definition.name)

@@ -15,7 +15,10 @@ from perdure.model.errors import Failure
 
 SIGNALS = {name: Signal(name, int) for name in ("ok", "stop")}
 CHANNELS = {name: Channel(name, int) for name in ("news", "work")}
-NAMES = (*SIGNALS, *CHANNELS)
+KEYS = ("a", "b")
+NAMES = (
+    *SIGNALS, *CHANNELS, *(f"{name}[{key}]" for name in ("ok", "news") for key in KEYS),
+)  # fmt: skip
 
 Op = tuple[Any, ...]
 
@@ -36,9 +39,22 @@ def program(random: Random, depth: int = 3) -> list[Op]:
 
 
 def _operation(random: Random, depth: int) -> Op:
-    leaves = ["step", "step", "step", "sleep", "nap", "wait", "receive", "select", "now", "chance"]
+    leaves = [
+        "step",
+        "step",
+        "step",
+        "sleep",
+        "nap",
+        "wait",
+        "receive",
+        "select",
+        "now",
+        "chance",
+        "choose",
+        "hear",
+    ]
     nodes = ["gather", "group", "timeout", "wait_for", "try", "finally", "spawn", "semaphore"]
-    nodes += ["queue", "event", "race", "shield", "loop"]
+    nodes += ["queue", "event", "race", "shield", "loop", "map", "any", "completed", "saga"]
     kind = random.choice(leaves if depth <= 0 else leaves + nodes)
     number = random.randint(1, 99)
     if kind in ("wait", "receive", "select"):
@@ -96,6 +112,23 @@ class Player:
             On(SIGNALS["ok"], lambda v: v + 1000), CHANNELS[name], After(timeout, lambda: -1)
         )
         return int(value)
+
+    async def do_choose(self, number: int) -> int:
+        key = KEYS[number % 2]
+        value = await self.ctx.select(
+            CHANNELS["news"][key], On(SIGNALS["ok"][key], lambda v: v + 2000),
+            After(number, lambda: -2), SIGNALS["stop"],
+        )  # fmt: skip
+        return int(value)
+
+    async def do_hear(self, number: int) -> int:
+        key = KEYS[number % 2]
+        got = await asyncio.gather(
+            self.ctx.wait(SIGNALS["ok"][key], timeout=number),
+            self.ctx.receive(CHANNELS["news"][key], timeout=number),
+            return_exceptions=True,
+        )
+        return sum(value for value in got if isinstance(value, int))
 
     async def do_now(self, number: int) -> int:
         return int(self.ctx.now().timestamp()) % 1000
@@ -206,17 +239,39 @@ class Player:
             await self.all(branches[0])
         return 2
 
+    async def do_map(self, number: int, branches: list[list[Op]]) -> int:
+        got = await self.ctx.map(
+            self.all, branches, concurrency=1 + number % 2, on_failure="collect"
+        )
+        return sum(value for value in got if isinstance(value, int))
 
-def workflow_of(ops: list[Op]) -> Workflow[None, Any]:
-    """A workflow that runs the program and returns what it saw."""
+    async def do_any(self, number: int, branches: list[list[Op]]) -> int:
+        place, _ = await self.ctx.wait_any(map(self.all, branches))
+        return place
+
+    async def do_completed(self, number: int, branches: list[list[Op]]) -> int:
+        got = [value async for value in self.ctx.as_completed(map(self.all, branches))]
+        return sum(place * value for place, value in enumerate(got))
+
+    async def do_saga(self, number: int, branches: list[list[Op]]) -> int:
+        async with self.ctx.saga() as saga:
+            await saga.run(work, number, undo=undo)
+            saga.undo(undo, number)
+            return await self.all(branches[0])
+
+
+def workflow_of(ops: list[Op], lives: int = 1) -> Workflow[Any, Any]:
+    """A workflow that runs the program so many times, and returns what it saw the last time."""
 
     @workflow(max_duration="30d", name="random-program")
-    async def play(ctx: Context) -> list[Any]:
+    async def play(ctx: Context, life: int | None) -> list[Any]:
         player = Player(ctx)
         try:
             await player.all(ops)
         except (Failure, TimeoutError, RuntimeError) as error:
             player.seen.append(["ended", type(error).__name__])
+        if (life or 1) < lives:
+            ctx.continue_as_new((life or 1) + 1)
         return player.seen
 
     return play

@@ -1,72 +1,86 @@
-"""Whatever a workflow does, and whenever its process dies: the same journal and the same result."""
+"""Whatever a workflow does, and whenever its process dies: the same journal and the same result.
+
+The seeds are fixed: a failing one is named, and fails again.
+"""
 
 from __future__ import annotations
 
+import hashlib
+import os
+import subprocess
+import sys
 from random import Random
-from typing import Any
 
-import msgspec
 import pytest
 
-from perdure.flow.workflow import Workflow
-from tests.property.workflow.programs import NAMES, program, workflow_of
-from tests.unit.kernel.code.board import Board
+from tests.property.workflow.plays import Reload, always, never, play, sometimes
+from tests.property.workflow.programs import program, workflow_of
 
-MOVES = 60
-
-
-def play(workflow: Workflow[Any, Any], schedule: int, reload: Any) -> tuple[list[bytes], int]:
-    """Run a workflow under a random schedule; its journal, and how often it was reloaded."""
-    chance, crashes = Random(schedule), Random(schedule + 1)
-    cancel_at = chance.choice([None, None, None, chance.randint(1, 12)])
-    board = Board(workflow)
-    reloads = 0
-    for move in range(MOVES):
-        if board.run.status != "running":
-            break
-        if reload(crashes):
-            board.reload()
-            reloads += 1
-        _move(board, chance, cancel=move == cancel_at)
-    board.machine.close()
-    return [msgspec.json.encode(transition) for transition in board.journal], reloads
+PARTS = 20
+PROGRAMS = 500
 
 
-def _move(board: Board, chance: Random, *, cancel: bool) -> None:
-    if cancel:
-        board.cancel("enough")
-        return
-    pending = board.pending
-    timers = sorted(
-        (node for node in board.waiting if board.run.nodes[node].wake_at is not None),
-        key=lambda node: (board.run.nodes[node].wake_at, node),
-    )
-    choices = ["complete"] * 4 * bool(pending) + ["fail"] * bool(pending) + ["fire"] * bool(timers)
-    match chance.choice([*choices, "send"]):
-        case "complete":
-            board.complete(chance.choice(pending), chance.randint(1, 9))
-        case "fail":
-            board.fail(chance.choice(pending), permanent=chance.random() < 0.5)
-        case "fire":
-            board.fire(timers[0])
-        case _:
-            board.send(chance.choice(NAMES), chance.randint(100, 200))
-
-
-def check(seed: int) -> int:
+def check(seed: int, *disturbed: Reload, lives: int = 1, retries: int = 0) -> int:
     random = Random(seed)
-    made = workflow_of(program(random))
+    made = workflow_of(program(random), lives)
     schedule = random.randint(0, 10**9)
-    undisturbed, _ = play(made, schedule, lambda crashes: False)
-    always, _ = play(made, schedule, lambda crashes: True)
-    assert always == undisturbed, f"program of seed {seed}, reloaded before every event"
-    sometimes, reloads = play(made, schedule, lambda crashes: crashes.random() < 0.3)
-    assert sometimes == undisturbed, f"program of seed {seed}, reloaded at times"
+    expected, _ = play(made, schedule, never, retries=retries)
+    reloads = 0
+    for reload in disturbed:
+        journal, times = play(made, schedule, reload, retries=retries)
+        assert journal == expected, f"program of seed {seed}, reloaded {reload.__name__}"
+        reloads += times
     return reloads
 
 
-@pytest.mark.parametrize("part", range(10))
+@pytest.mark.rule("W-28", "W-34")
+@pytest.mark.parametrize("part", range(PARTS))
 def test_a_workflow_reloaded_at_any_moment_decides_the_same(part: int) -> None:
-    # The seeds are fixed: a failing one is named, and fails again.
-    reloads = sum(check(1000 * part + number) for number in range(100))
-    assert reloads > 100
+    # scenarios 1, 2, 6, 9, 15
+    reloads = 0
+    for number in range(PROGRAMS):
+        every = (always,) if number % 5 == 0 else (sometimes,)
+        reloads += check(PROGRAMS * part + number, *every)
+    assert reloads > PROGRAMS
+
+
+@pytest.mark.parametrize("part", range(4))
+def test_a_run_retried_from_anywhere_decides_the_same_however_often_it_is_reloaded(
+    part: int,
+) -> None:
+    for number in range(250):
+        check(1_000_000 + 250 * part + number, sometimes, always, retries=1 + number % 3)
+
+
+@pytest.mark.parametrize("part", range(2))
+def test_a_run_that_goes_on_as_new_decides_the_same_however_often_it_is_reloaded(
+    part: int,
+) -> None:
+    for number in range(250):
+        check(2_000_000 + 250 * part + number, sometimes, always, lives=3, retries=number % 2)
+
+
+def journals_digest() -> str:
+    digest = hashlib.sha256()
+    for seed in range(3_000_000, 3_000_150):
+        random = Random(seed)
+        made = workflow_of(program(random))
+        for line in play(made, random.randint(0, 10**9), sometimes)[0]:
+            digest.update(line)
+    return digest.hexdigest()
+
+
+def test_the_order_of_hashes_changes_nothing() -> None:
+    # scenario 20: two processes whose strings hash otherwise write the same journals
+    ask = f"from {__name__} import journals_digest; print(journals_digest())"
+    told = {
+        subprocess.run(
+            [sys.executable, "-c", ask],
+            env={**os.environ, "PYTHONHASHSEED": seed},
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        for seed in ("0", "4711")
+    }
+    assert told == {journals_digest() + "\n"}

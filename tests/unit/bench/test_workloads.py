@@ -14,7 +14,18 @@ import msgspec
 import pytest
 
 from bench import __main__ as bench
-from bench import crash, idle, imports, long_runs, naps, signals, starts, throughput
+from bench import (
+    crash,
+    flows,
+    idle,
+    imports,
+    long_flows,
+    long_runs,
+    naps,
+    signals,
+    starts,
+    throughput,
+)
 from bench.figures import Budget, Figure, rated
 from bench.places import MEMORY, SQLITE, places, row_size
 from bench.report import as_json, table
@@ -23,7 +34,9 @@ from bench.statements import kind
 from bench.waiting import waiting
 
 
-@pytest.mark.parametrize("chain", [throughput.w1(), throughput.w8()], ids=["W1", "W8"])
+@pytest.mark.parametrize(
+    "chain", [throughput.w1(), throughput.w8(), flows.w1f()], ids=["W1", "W8", "W1f"]
+)
 def test_a_chain_is_measured_in_memory_beside_its_ceiling(chain: throughput.Chain) -> None:
     [figure] = asyncio.run(throughput.measure(chain, [MEMORY], [2], TINY))
     assert (figure.workload, figure.case) == (chain.name, "memory, 2 runs")
@@ -74,6 +87,17 @@ def test_a_long_run_is_measured_beside_short_ones_and_replayed() -> None:
     figures = asyncio.run(long_runs.measure([MEMORY], TINY))
     assert [figure.workload for figure in figures] == ["W10"] * 3
     assert all(figure.ratio is not None for figure in figures[:2])
+
+
+def test_parallel_steps_are_measured_and_what_waits_in_memory() -> None:
+    figures = asyncio.run(flows.measure_wide([MEMORY], TINY))
+    assert [figure.unit for figure in figures] == ["steps/s", "bytes each", "bytes each"]
+    assert all(figure.value > 0 for figure in figures)
+
+
+def test_a_long_workflow_is_measured_beside_short_ones_and_replayed() -> None:
+    figures = asyncio.run(long_flows.measure([MEMORY], TINY))
+    assert [figure.workload for figure in figures] == ["W10f"] * 2
 
 
 def test_a_graph_that_waits_has_its_steps_first_and_then_its_waits() -> None:

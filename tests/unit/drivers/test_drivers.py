@@ -212,6 +212,31 @@ def test_an_error_of_the_store_reaches_the_caller_as_it_is() -> None:
     asyncio.run(play())
 
 
+@pytest.mark.rule("W-55")
+def test_a_run_goes_on_wherever_its_workflow_is_registered_by_name() -> None:
+    ready = Signal("ready", int)
+
+    def declared() -> Any:
+        @workflow(max_duration="1h", name="waits")
+        async def code(ctx: Context) -> int:
+            return await ctx.wait(ready)
+
+        return code
+
+    async def play() -> None:
+        store = MemoryStore()
+        async with Engine(store, [declared()]) as first:
+            await first.start("waits", id="1")
+        async with Engine(store, [square]) as none, Engine(store, [declared()]) as second:
+            with pytest.raises(NotFound):
+                await none.start("waits", id="2")
+            run = second.get("waits", "1")
+            await run.signal(ready, 7)
+            assert await run.result(timeout=20) == 7
+
+    asyncio.run(play())
+
+
 # ------------------------------------------------------------------ the runtime
 
 

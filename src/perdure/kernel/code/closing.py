@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from perdure.kernel.code.calls import Calls
 
 #: How often a coroutine is told to go.
-_TELLINGS: Final = 3
+_TELLINGS: Final = 100
 _STUBBORN: Final[list[Any]] = []
 
 

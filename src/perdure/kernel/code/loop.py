@@ -11,7 +11,6 @@ from __future__ import annotations
 import asyncio
 import sys
 from asyncio import events
-from collections import deque
 from collections.abc import AsyncGenerator, Callable, Coroutine
 from contextvars import Context, copy_context
 from typing import Any, Final, Protocol, Self
@@ -123,7 +122,8 @@ class WorkflowLoop(asyncio.AbstractEventLoop):
         self.idle = 0
         #: What went wrong where nobody looked, as asyncio tells it.
         self.untold: list[dict[str, Any]] = []
-        self._ready: deque[Ready] = deque()
+        #: A list, replaced as it is worked off: an empty deque takes more than half a kilobyte.
+        self._ready: list[Ready] = []
         #: Those that are not done, by their places, oldest first.
         self._tasks: dict[int, asyncio.Task[Any]] = {}
         self._plain = Context()
@@ -134,8 +134,7 @@ class WorkflowLoop(asyncio.AbstractEventLoop):
 
     def run_ready(self) -> None:
         """Run until nothing is ready. Raises HotLoop when there is no end to it."""
-        ready = self._ready
-        if not ready:
+        if not self._ready:
             return
         before = events._get_running_loop()
         hooks = sys.get_asyncgen_hooks()
@@ -143,14 +142,17 @@ class WorkflowLoop(asyncio.AbstractEventLoop):
         sys.set_asyncgen_hooks(_ignore, self._finalize)
         outer = _leave() if _SWAPS else None
         try:
-            while ready and self.alive:
-                handle = ready.popleft()
-                if handle.gone:
-                    continue
-                self.idle += 1
-                if self.idle > IDLE_CALLBACKS:
-                    raise HotLoop
-                handle.context.run(handle.callback, *handle.args)
+            while self._ready:
+                ready, self._ready = self._ready, []
+                for handle in ready:
+                    if not self.alive:
+                        return
+                    if handle.gone:
+                        continue
+                    self.idle += 1
+                    if self.idle > IDLE_CALLBACKS:
+                        raise HotLoop
+                    handle.context.run(handle.callback, *handle.args)
         finally:
             if _SWAPS:
                 _enter(outer)
@@ -223,7 +225,6 @@ class WorkflowLoop(asyncio.AbstractEventLoop):
         """A task of this loop; it begins when what is ready before it has run."""
         if not self.alive:
             coro.close()
-            self.refuse()
             return self.create_future()  # type: ignore[return-value]  # it never ends
         # asyncio's own default counts all tasks of the process: not the same on replay.
         self._count += 1

@@ -53,7 +53,8 @@ class CodeMachine(Running):
             run.at = before
             return ignored if isinstance(ignored, Load) else Transition(now, [], ignored)
         run.crashes = 0
-        actions = self.calls.actions
+        calls = self.calls
+        actions, calls.actions = calls.actions, []
         return Transition(now, actions, None, isinstance(actions[0], ResolveWait))
 
     def apply(self, event: Event) -> Decision:

@@ -7,7 +7,7 @@ taken after it are kept for whoever asks for them then: what was sent is never l
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from typing import Any
 
 from msgspec import Raw
@@ -55,7 +55,8 @@ def on_run_retried(machine: Running, event: RunRetried) -> str | Load | None:
             config=event.config, deadline=event.deadline, kept=kept,
         )
     )  # fmt: skip
-    _keep_again(machine, list(_signals_after(script, kept, machine.outputs)), kept)
+    sent = {a.signal: a for t in machine.past for a in t.actions if isinstance(a, BufferSignal)}
+    _keep_again(machine, list(_signals_after(script, kept, reset, sent, machine.outputs)), kept)
     now = machine.now
     put_off: dict[str, Any] = {}
     emitted = calls.actions
@@ -108,23 +109,23 @@ def _point(script: Script, node: str | None) -> int:
 
 
 def _open_after(script: Script, kept: int) -> Iterator[str]:
-    """Nodes that were created after the point, or had no outcome by then."""
+    """Nodes that were created after the point, or had no outcome by then. What was answered at
+    once or given up at the point itself counts as without: the code may come there later now, or
+    go another way."""
     open_nodes: dict[str, bool] = {}
     for place, transition in script.transitions:
         # What the run's end gave up is wanted again.
-        ended = any(isinstance(action, FinishRun) for action in transition.actions)
+        again = place == kept or any(isinstance(a, FinishRun) for a in transition.actions)
         for action in transition.actions:
             if isinstance(action, CreateTask):
-                resolved = action.status == "completed" and place <= kept
-                open_nodes[action.node] = not resolved
+                open_nodes[action.node] = action.status != "completed" or place >= kept
             elif place > kept:
                 continue
             elif isinstance(action, CompleteTask | FailTask | ResolveWait):
-                open_nodes[action.node] = (
-                    ended and isinstance(action, ResolveWait) and action.status == "canceled"
-                )
-            elif isinstance(action, CancelTasks) and not ended:
-                open_nodes.update(dict.fromkeys(action.nodes, False))
+                given_up = isinstance(action, ResolveWait) and action.status == "canceled"
+                open_nodes[action.node] = given_up and again
+            elif isinstance(action, CancelTasks):
+                open_nodes.update(dict.fromkeys(action.nodes, again))
     return (node for node, is_open in open_nodes.items() if is_open)
 
 
@@ -141,20 +142,20 @@ def _keep_again(machine: Running, taken: Sequence[BufferSignal], kept: int) -> N
         calls.emit(BufferSignal(f"{signal.id}~{kept}", signal.name, payload))
 
 
-def _signals_after(script: Script, kept: int, outputs: Mapping[str, Raw]) -> Iterator[BufferSignal]:
-    """What was sent and taken after the point, in that order, to be kept again."""
+def _signals_after(
+    script: Script, kept: int, reset: Set[str], sent: Mapping[str, BufferSignal],
+    outputs: Mapping[str, Raw],
+) -> Iterator[BufferSignal]:  # fmt: skip
+    """What was taken after the point, in that order, to be kept again."""
     awaited: dict[str, str] = {}
-    taken: dict[str, Any] = {}
     for place, transition in script.transitions:
         for action in transition.actions:
             if isinstance(action, CreateTask) and action.awaited_signal is not None:
                 awaited[action.node] = action.awaited_signal
-            elif isinstance(action, BufferSignal):
-                taken[action.signal] = action
-            elif place <= kept:
+            elif place < kept or (place == kept and getattr(action, "node", "") not in reset):
                 continue
             elif isinstance(action, ConsumeSignal) and action.node:
-                again = taken[action.signal]
+                again = sent[action.signal]
                 payload = again.payload
                 if payload is None and again.payload_ref is not None:
                     payload = outputs[action.node]

@@ -20,6 +20,7 @@ from perdure.kernel.actions import (
     CompleteTask,
     Continued,
     CreateTask,
+    DispatchTask,
     FinishRun,
     Patched,
     ReopenRun,
@@ -63,10 +64,12 @@ class Recorded:
         self._finish: FinishRun | None = None
         self._patched: set[str] = set()
         for action in actions:
+            kind = type(action)
+            if kind is DispatchTask or kind is CompleteTask:
+                continue
             if isinstance(action, CreateTask):
-                if action.node == GRACE:
-                    continue  # the machine's own
-                self._created[action.node] = action
+                if action.node != GRACE:  # that is the machine's own
+                    self._created[action.node] = action
             elif isinstance(action, StartChild):
                 self._children[action.node] = action
             elif isinstance(action, Patched):
@@ -210,13 +213,16 @@ def script_of(journal: Sequence[Transition]) -> Script:
     """What of a journal counts: a retry dropped what was decided after some point, and the
     records of calls that had no outcome then."""
     journal = [*journal]
-    for place, transition in enumerate(journal):
+    kinds = {type(action) for transition in journal for action in transition.actions}
+    for place, transition in enumerate(journal if Continued in kinds else ()):
         if any(isinstance(action, Continued) for action in transition.actions):
             journal[: place + 1] = [*[Transition(0)] * place, since_continued(transition)]
     kept: list[tuple[int, Transition]] = []
     forgotten: frozenset[str] = frozenset()
     lenient: frozenset[int] = frozenset()
-    for place, transition in enumerate(journal, 1):
+    if ReopenRun not in kinds:
+        kept = list(enumerate(journal, 1))
+    for place, transition in enumerate(journal if ReopenRun in kinds else (), 1):
         reopened = next((a for a in transition.actions if isinstance(a, ReopenRun)), None)
         if reopened is not None:
             forgotten |= frozenset(reopened.reset)

@@ -108,7 +108,8 @@ def test_errors_of_all_kinds_end_the_run_and_not_the_engine() -> None:
 
     errors: list[BaseException] = [
         Odd("odd"), Unspeakable(), StopIteration(3), StopAsyncIteration(), GeneratorExit(),
-        asyncio.InvalidStateError(), RecursionError(), MemoryError(), ExceptionGroup("g", [OSError()]),
+        asyncio.InvalidStateError(), RecursionError(), MemoryError(),
+        ExceptionGroup("g", [OSError()]),
         Failure("own", kind="own"),
     ]  # fmt: skip
 
@@ -164,7 +165,7 @@ def test_an_error_of_a_task_that_nobody_awaits_is_logged_once(
         async def breaks() -> None:
             raise ValueError("nobody looks")
 
-        asyncio.create_task(breaks())
+        asyncio.create_task(breaks())  # noqa: RUF006
         await work(1)
         gc.collect()
         if parked:
@@ -252,30 +253,22 @@ def test_threads_may_not_reach_into_a_workflow() -> None:
     run(main())
 
 
+@pytest.mark.slow
 def test_code_that_holds_the_loop_up_is_named_with_its_line(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     # scenario 119
     @workflow(max_duration=None)
     async def blocks(ctx: Context) -> None:
-        time.sleep(2.5)
+        time.sleep(2.5)  # noqa: ASYNC251
 
     async def main() -> None:
         async with engine_on(VirtualStore(), blocks) as engine:
             await engine.run(blocks, id="1")
 
     with caplog.at_level(logging.WARNING):
-        asyncio.run(_really(main))
+        run(main())
     assert any("test_hostile_code.py" in record.getMessage() for record in caplog.records)
-
-
-test_code_that_holds_the_loop_up_is_named_with_its_line = pytest.mark.slow(
-    test_code_that_holds_the_loop_up_is_named_with_its_line
-)
-
-
-async def _really(main: Any) -> None:
-    await main()
 
 
 def test_the_same_workflow_in_many_runs_at_once_shares_nothing() -> None:

@@ -102,7 +102,7 @@ def test_a_hot_loop_stalls_its_run_and_no_other(kind: type[VirtualStore]) -> Non
     @workflow(max_duration=None)
     async def spins(ctx: Context) -> None:
         await charge(1)
-        while True:
+        while True:  # noqa: ASYNC110
             await asyncio.sleep(0)
 
     async def main() -> None:
@@ -121,7 +121,7 @@ def test_a_hot_loop_stalls_its_run_and_no_other(kind: type[VirtualStore]) -> Non
 def test_a_hot_loop_at_the_first_line_stalls_where_it_was_started_and_where_it_was_not() -> None:
     @workflow(max_duration=None)
     async def spins(ctx: Context) -> None:
-        while True:
+        while True:  # noqa: ASYNC110
             await asyncio.sleep(0)
 
     async def main() -> None:

@@ -266,20 +266,44 @@ def test_code_that_catches_everything_asks_in_vain_once_it_was_let_go_of() -> No
     @named
     async def deaf(ctx: Context) -> None:
         while True:
-            for ask in (charge(1), ctx.sleep(5), asyncio.sleep(5), ctx.wait(ok)):
-                asked.append(ask.__name__)
-                with suppress(BaseException):
-                    await asyncio.gather(ask)
-                with suppress(BaseException):
-                    await asyncio.create_task(asyncio.sleep(1))
+            asked.append("again")
+            with suppress(BaseException):
+                await charge(1)
+            with suppress(BaseException):
+                await ctx.wait(ok)
+            with suppress(BaseException):
+                await asyncio.sleep(5)
+            with suppress(BaseException):
+                await asyncio.create_task(ctx.sleep(1))
 
     board = Board(deaf)
     before = len(board.journal)
+    assert asked == ["again"]
     (said,) = board.machine.close()
     assert "main" in said
     del board.machine
     gc.collect()
     assert len(board.journal) == before
+    assert set(board.open) == {"charge"}
+
+
+@pytest.mark.filterwarnings("error")
+def test_code_that_is_let_go_of_while_it_would_clean_up_side_by_side_says_nothing() -> None:
+    @named
+    async def cleans(ctx: Context) -> None:
+        try:
+            try:
+                await charge(1)
+            finally:
+                await asyncio.gather(charge(2), charge(3))
+        finally:
+            async with asyncio.TaskGroup() as group:
+                group.create_task(ctx.sleep(1))
+                group.create_task(charge(4))
+
+    board = Board(cleans)
+    assert board.machine.close() == []
+    gc.collect()
     assert set(board.open) == {"charge"}
 
 

@@ -1,0 +1,1 @@
+"""The kit of whoever writes a driver: what every engine underneath perdure has to do alike."""

@@ -1,0 +1,162 @@
+"""Telling: signals, messages, times, cancels, deadlines."""
+
+from __future__ import annotations
+
+from perdure.conformance.driver.acts import Cancel, Pass, Send, Until
+from perdure.conformance.driver.programs import (
+    Approve,
+    Reject,
+    anything,
+    decision,
+    kit_any_value,
+    kit_asked,
+    kit_asyncio,
+    kit_cleaning,
+    kit_keyed_mailboxes,
+    kit_messages,
+    kit_selected,
+    kit_short,
+    kit_slept,
+    kit_timed_wait,
+    numbers,
+)
+from perdure.conformance.driver.scenario import Scenario
+from perdure.model.errors import Canceled, TimedOut
+
+TELLING: tuple[Scenario, ...] = (
+    Scenario(
+        theme="signals",
+        name="a signal wakes who waits for it with a value of its type",
+        runs=kit_asked,
+        script=[Until("asked"), Pass(0.02), Send(decision, Approve("ann"))],
+        output="approved by ann",
+    ),
+    Scenario(
+        theme="signals",
+        name="a signal sent before anybody waits is not lost",
+        runs=kit_asked,
+        options={"delay": 0.05},
+        script=[Send(decision, Reject("no"))],
+        output="rejected: no",
+    ),
+    Scenario(
+        theme="signals",
+        name="the first value is the run's whatever is sent later",
+        runs=kit_asked,
+        options={"delay": 0.05},
+        script=[Send(decision, Approve("ann")), Send(decision, Reject("too late"))],
+        output="approved by ann",
+    ),
+    Scenario(
+        theme="signals",
+        name="mailboxes of different keys are apart",
+        runs=kit_keyed_mailboxes,
+        script=[
+            Until("asked"),
+            Send(decision["b"], Reject("for b")),
+            Pass(0.02),
+            Send(decision["a"], Approve("for a")),
+        ],
+        output=["for a", "for b"],
+    ),
+    Scenario(
+        theme="signals",
+        name="null is a value",
+        runs=kit_any_value,
+        script=[Send(anything, None)],
+        output=None,
+    ),
+    Scenario(
+        theme="signals",
+        name="messages come each once and in order",
+        runs=kit_messages,
+        input=4,
+        script=[Send(numbers, 1), Send(numbers, 2), Until("ready"), Pass(0.02)]
+        + [Send(numbers, n) for n in (3, 4)],
+        output=[1, 2, 3, 4],
+    ),
+    Scenario(
+        theme="signals",
+        name="a message with a key that was used counts once",
+        runs=kit_messages,
+        input=2,
+        script=[Send(numbers, 1, "k"), Send(numbers, 9, "k"), Send(numbers, 2, "l")],
+        output=[1, 2],
+    ),
+    Scenario(
+        theme="timers",
+        name="a sleep takes at least its time",
+        runs=kit_slept,
+        input=0.03,
+        output=True,
+    ),
+    Scenario(
+        theme="timers",
+        name="a wait ends when its time is over",
+        runs=kit_timed_wait,
+        input=0.02,
+        output="expired",
+    ),
+    Scenario(
+        theme="timers",
+        name="a value that comes in time wins and the timer is gone",
+        runs=kit_timed_wait,
+        input=3600,
+        script=[Send(decision, Approve("ann"))],
+        output="ann",
+    ),
+    Scenario(
+        theme="timers",
+        name="a select gives the value of what came first",
+        runs=kit_selected,
+        input=3600,
+        script=[Until("ready"), Pass(0.02), Send(numbers, 7)],
+        output="number 7",
+    ),
+    Scenario(
+        theme="timers",
+        name="a select prefers what is there in the order of its cases",
+        runs=kit_selected,
+        input=0,
+        options={"delay": 0.05},
+        script=[Send(numbers, 7), Send(decision, Approve("ann"))],
+        output="Approve",
+    ),
+    Scenario(
+        theme="timers",
+        name="a select whose time is over says so",
+        runs=kit_selected,
+        input=0.02,
+        output="time",
+    ),
+    Scenario(
+        theme="timers",
+        name="plain asyncio keeps its own times",
+        runs=kit_asyncio,
+        output=["first", "second", "third"],
+    ),
+    Scenario(
+        theme="cancel",
+        name="a canceled run cleans up and is canceled whatever it returns",
+        runs=kit_cleaning,
+        script=[Until("begun"), Pass(0.02), Cancel("not wanted")],
+        status="canceled",
+        failure=(Canceled, Canceled.kind, "not wanted"),
+        done=["begun", "cleaned"],
+    ),
+    Scenario(
+        theme="cancel",
+        name="a second cancel changes nothing",
+        runs=kit_cleaning,
+        script=[Until("begun"), Cancel("first"), Cancel("second")],
+        status="canceled",
+        failure=(Canceled, Canceled.kind, "first"),
+    ),
+    Scenario(
+        theme="clock",
+        name="a run past its time has failed as timed out",
+        runs=kit_short,
+        status="failed",
+        failure=(TimedOut, TimedOut.kind, ""),
+    ),
+)

@@ -1,0 +1,89 @@
+"""Plays a workflow under a random schedule: outcomes, signals, timers and cancels in some order, its
+code let go of and brought back from the journal whenever `reload` says so."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from random import Random
+from typing import Any
+
+import msgspec
+
+from perdure.flow.workflow import Workflow
+from perdure.kernel.actions import CreateTask
+from perdure.kernel.code.replay import GRACE
+from tests.property.workflow.programs import NAMES
+from tests.unit.kernel.code.board import Board
+
+MOVES = 60
+Reload = Callable[[Random], bool]
+
+
+def never(crashes: Random) -> bool:
+    return False
+
+
+def always(crashes: Random) -> bool:
+    return True
+
+
+def sometimes(crashes: Random) -> bool:
+    return crashes.random() < 0.3
+
+
+def play(
+    workflow: Workflow[Any, Any], schedule: int, reload: Reload, *, retries: int = 0
+) -> tuple[list[bytes], int]:
+    """The journal of a run, and how often it was reloaded. It is retried from anywhere, so many
+    times, once it has ended."""
+    chance, crashes = Random(schedule), Random(schedule + 1)
+    cancel_at = chance.choice([None, None, None, chance.randint(1, 12)])
+    board = Board(workflow)
+    reloads = 0
+    for move in range(MOVES * (1 + retries)):
+        if board.run.status != "running":
+            if not retries:
+                break
+            retries -= 1
+            board.retry(_somewhere(board, chance))
+            continue
+        if reload(crashes):
+            board.reload()
+            reloads += 1
+        _move(board, chance, cancel=move == cancel_at)
+    board.machine.close()
+    return [msgspec.json.encode(transition) for transition in board.journal], reloads
+
+
+def _somewhere(board: Board, chance: Random) -> str | None:
+    """A call of the run's, or None: where it failed."""
+    if board.end.status == "failed" and chance.random() < 0.4:
+        return None
+    made = sorted(
+        node
+        for transition in board.journal
+        for node in (a.node for a in transition.actions if isinstance(a, CreateTask))
+        if node != GRACE and node in board.run.nodes
+    )
+    return chance.choice(made) if made else None
+
+
+def _move(board: Board, chance: Random, *, cancel: bool) -> None:
+    if cancel:
+        board.cancel("enough")
+        return
+    pending = board.pending
+    timers = sorted(
+        (node for node in board.waiting if board.run.nodes[node].wake_at is not None),
+        key=lambda node: (board.run.nodes[node].wake_at, node),
+    )
+    choices = ["complete"] * 4 * bool(pending) + ["fail"] * bool(pending) + ["fire"] * bool(timers)
+    match chance.choice([*choices, "send"]):
+        case "complete":
+            board.complete(chance.choice(pending), chance.randint(1, 9))
+        case "fail":
+            board.fail(chance.choice(pending), permanent=chance.random() < 0.5)
+        case "fire":
+            board.fire(timers[0])
+        case _:
+            board.send(chance.choice(NAMES), chance.randint(100, 200))
