@@ -13,6 +13,7 @@ PUBLIC = [
     "Canceled",
     "Channel",
     "Client",
+    "Codec",
     "Context",
     "Definition",
     "DefinitionError",

@@ -15,6 +15,7 @@ from typing import Any, Final, Protocol, TypeVar, final, overload
 from msgspec import Raw
 
 from perdure.flow.binding import Parameter, function_signature, parameters, resolved, written
+from perdure.flow.codec import codec_of, read
 from perdure.flow.context import Context
 from perdure.flow.declaring import Problems, checked_step_name
 from perdure.flow.program import FunctionProgram
@@ -106,14 +107,14 @@ class Workflow(Definition[I, O]):
         )
         return reader(kind, f"output of workflow {self._name}")
 
-    def check_input(self, input: bytes | None) -> None:
+    def check_input(self, input: bytes | None, codec: Any = None) -> None:
         """Raise InvalidRequest when the function cannot be called with this input, as JSON; None =
         none was given."""
         if not self.takes_input:
             if input is not None:
                 raise InvalidRequest(f"workflow {self._name} takes no input: leave it out")
         elif input is not None:
-            self.read_input(Raw(input))
+            read(self.read_input, Raw(input), codec_of(codec))
         elif not self.has_default:
             try:
                 self.read_input(or_null(None))

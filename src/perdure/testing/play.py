@@ -21,12 +21,12 @@ from perdure.engine.handlers.port import Attempt
 from perdure.engine.handlers.step import StepHandler
 from perdure.engine.handlers.task import TaskHandler
 from perdure.engine.loading import fetch_context, read_journal
-from perdure.engine.starting import StartRequest
 from perdure.flow.binding import function_signature
 from perdure.flow.calling import STEP_TYPE
 from perdure.flow.step import Step
 from perdure.flow.workflow import Workflow
 from perdure.model.definition import Definition
+from perdure.model.driving import StartRequest
 from perdure.model.durations import SECOND, Duration, microseconds
 from perdure.model.errors import InvalidRequest, NonDeterminism, PerdureError
 from perdure.model.graph_rules import did_you_mean
