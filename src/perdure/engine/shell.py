@@ -17,6 +17,7 @@ from itertools import count
 from typing import Any, Final
 
 from perdure.engine.beats import Beats
+from perdure.engine.children import ask_again
 from perdure.engine.claims import Claims
 from perdure.engine.clock import Clock
 from perdure.engine.coding import begin_at, close
@@ -32,7 +33,7 @@ from perdure.engine.outages import READING, Outages
 from perdure.engine.parking import Parking
 from perdure.engine.retention import purge_for_ever
 from perdure.engine.retrying import RetryRequest, Writer, retry
-from perdure.engine.starting import Beginning, StartRequest, begin, to_publish
+from perdure.engine.starting import Beginning, begin, to_publish
 from perdure.engine.timeouts import Timeouts
 from perdure.engine.unwritten import Unwritten
 from perdure.engine.waiters import Waiters
@@ -41,6 +42,7 @@ from perdure.kernel.actions import FinishRun, Transition
 from perdure.kernel.protocol import Codec, Deps
 from perdure.kernel.run import Run
 from perdure.model.definition import Definition
+from perdure.model.driving import StartRequest
 from perdure.model.durations import SECOND
 from perdure.model.errors import PayloadMissing, PerdureError, StoreError, Unsupported
 from perdure.model.policy import NO_RETRY, RetryPolicy
@@ -336,6 +338,7 @@ class Shell:
         self.effects.carry_out(live, beginning.transitions)
         if not live.dead:
             begin_at(live, 0)
+            ask_again(self, live)
             live.work.start()
 
     # ------------------------------------------------------------------ mail
