@@ -27,8 +27,10 @@ O = TypeVar("O")  # noqa: E741
 
 class Client(Mirrored):
     """`Client("sqlite:///orders.db")`, used as a context manager. Safe to use from many
-    threads, and in a child after a fork; making one does no I/O. codec: how values of workflows are recorded,
-    JSON as it is unless given; the same for all who work with these runs."""
+    threads, and in a child after a fork; making one does no I/O.
+
+    codec: how values of workflows are recorded, JSON as it is unless given; the same for all who
+    work with these runs."""
 
     Handle = Run
 

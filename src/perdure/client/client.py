@@ -50,8 +50,10 @@ __all__ = ["Client", "rebuild"]
 
 class Client:
     """`Client("sqlite:///orders.db")`, used as an async context manager. Safe to use from many
-    tasks of one event loop; making one does no I/O. codec: how values of workflows are recorded,
-    JSON as it is unless given; the same for all who work with these runs."""
+    tasks of one event loop; making one does no I/O.
+
+    codec: how values of workflows are recorded, JSON as it is unless given; the same for all who
+    work with these runs."""
 
     def __init__(self, store: str | Store | Driver, /, *, codec: Codec | None = None) -> None:
         self._codec = JsonCodec() if codec is None else TypedCodec(codec)
