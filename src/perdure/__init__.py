@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from perdure.client.client import Client
     from perdure.client.engine import Engine
     from perdure.client.run import Run, RunInfo
+    from perdure.flow.codec import Codec
     from perdure.flow.context import Context
     from perdure.flow.signal import After, Channel, On, Signal
     from perdure.flow.step import Step, step
@@ -46,6 +47,7 @@ __all__ = [
     "Canceled",
     "Channel",
     "Client",
+    "Codec",
     "Context",
     "Definition",
     "DefinitionError",
@@ -86,6 +88,7 @@ _HOMES = {
     "perdure.client.client": "Client",
     "perdure.client.engine": "Engine",
     "perdure.client.run": "Run RunInfo",
+    "perdure.flow.codec": "Codec",
     "perdure.flow.context": "Context",
     "perdure.flow.signal": "After Channel On Signal",
     "perdure.flow.step": "Step step",

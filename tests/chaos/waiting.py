@@ -1,6 +1,7 @@
-"""Graphs that wait, are signalled, retried and cancelled, and what each of their runs comes to.
+"""Graphs and workflows that wait, are signalled, retried and cancelled, and what each of their runs
+comes to.
 
-A run's graph and its fate follow from its number alone.
+A run's definition and its fate follow from its number alone.
 """
 
 from __future__ import annotations
@@ -13,7 +14,18 @@ from typing import Any, Final
 
 import msgspec
 
-from perdure import Failure, Graph, Permanent, Retry, current_step, step
+from perdure import (
+    Channel,
+    Context,
+    Failure,
+    Graph,
+    Permanent,
+    Retry,
+    Workflow,
+    current_step,
+    step,
+    workflow,
+)
 from tests.virtual.engines import graph, node, task, wait, wait_for
 
 
@@ -124,18 +136,61 @@ LASTING: Final = graph(
     "lasting", [_echo("a", "{{input.n}}"), _echo("long", "{{tasks.a.output}}", 3.5), _echo("b", 2)],
     output={"long": "{{tasks.long.output}}"},
 )  # fmt: skip
-GRAPHS: Final = (HOLD, GATED, LATE, STUCK, LASTING)
-_ORDER: Final = (HOLD, GATED, LASTING, LATE, STUCK, HOLD, LASTING, GATED)
+Input = dict[str, Any]
+GO: Final = Channel("go", dict[str, int])
 
 
-def graph_of(n: int) -> Graph:
-    """The graph of this run."""
+@workflow(max_duration="1d")
+async def hold_code(ctx: Context, given: Input) -> dict[str, Any]:
+    """The same as code: steps side by side, a timer, two messages."""
+    await echo(given["n"])
+
+    async def nap() -> int:
+        await ctx.sleep("200ms")
+        return await threaded(given["n"])
+
+    async def hear() -> Any:
+        return await echo((await ctx.receive(GO))["k"])
+
+    b, one, _ = await asyncio.gather(nap(), hear(), flaky(given["n"]))
+    async with asyncio.timeout(3600):
+        two = await ctx.receive(GO)
+    return {"b": b, "one": one, "two": await echo(two["k"])}
+
+
+@workflow(max_duration="1d")
+async def gated_code(ctx: Context, given: Input) -> dict[str, Any]:
+    """Fails until it is retried with another input."""
+    one = await ctx.receive(GO)
+    opened = await gate(given["ok"])
+    await asyncio.sleep(0.1)
+    two = await ctx.receive(GO)
+    return {"one": one["k"], "two": await echo(two["k"]), "gate": opened}
+
+
+@workflow(max_duration="1d")
+async def stuck_code(ctx: Context, given: Input) -> None:
+    """Ends only by being cancelled, and takes back what it did."""
+    async with ctx.saga() as saga:
+        await saga.run(echo, 1, undo=threaded)
+        await asyncio.gather(echo(2, 3.5), ctx.sleep("365d"))
+
+
+GRAPHS: Final = (HOLD, GATED, LATE, STUCK, LASTING, hold_code, gated_code, stuck_code)
+_ORDER: Final = (
+    HOLD, hold_code, GATED, LASTING, gated_code, LATE, STUCK, stuck_code, hold_code, LASTING,
+    gated_code, HOLD,
+)  # fmt: skip
+
+
+def graph_of(n: int) -> Graph | Workflow[Any, Any]:
+    """The graph of this run, or the workflow."""
     return _ORDER[n % len(_ORDER)]
 
 
 def expected(n: int) -> tuple[str, Any]:
     """The status in which the run ends, and its output."""
-    name = graph_of(n).name
+    name = graph_of(n).name.removesuffix("-code")
     if name == "hold":
         return "completed", {"b": n + 1, "one": 1, "two": 2}
     if name == "gated":

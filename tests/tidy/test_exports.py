@@ -6,6 +6,8 @@ It grows issue by issue; nothing leaves it without a release that said so before
 from __future__ import annotations
 
 import perdure
+import perdure.errors
+import perdure.model.errors
 
 PUBLIC = [
     "After",
@@ -13,6 +15,7 @@ PUBLIC = [
     "Canceled",
     "Channel",
     "Client",
+    "Codec",
     "Context",
     "Definition",
     "DefinitionError",
@@ -47,6 +50,15 @@ PUBLIC = [
 
 def test_the_public_names_are_exactly_these() -> None:
     assert sorted(perdure.__all__) == sorted(PUBLIC)
+
+
+def test_every_exception_is_in_one_module() -> None:
+    found = {
+        name
+        for name, kind in vars(perdure.model.errors).items()
+        if isinstance(kind, type) and issubclass(kind, perdure.PerdureError)
+    }
+    assert found == set(perdure.errors.__all__)
 
 
 def test_public_names_are_listed_once_and_sorted() -> None:

@@ -13,6 +13,7 @@ DOORS = {
     "perdure.__main__": "python -m perdure",
     "perdure.cli.main": "the console script",
     "perdure.blocking": "the classes of synchronous programs",
+    "perdure.errors": "every exception",
     "perdure.drivers": "the protocols of whoever writes a driver",
     "perdure.conformance": "the kit of whoever writes a store",
     "perdure.conformance.__main__": "python -m perdure.conformance",

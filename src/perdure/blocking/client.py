@@ -15,6 +15,7 @@ from perdure.blocking.run import Run
 from perdure.client.definitions import DefinitionInfo
 from perdure.client.options import RunOptions, StartOptions
 from perdure.client.run import RunInfo
+from perdure.flow.codec import Codec
 from perdure.flow.driver import Driver
 from perdure.model.definition import Definition
 from perdure.model.status import RunStatus
@@ -26,12 +27,15 @@ O = TypeVar("O")  # noqa: E741
 
 class Client(Mirrored):
     """`Client("sqlite:///orders.db")`, used as a context manager. Safe to use from many
-    threads, and in a child after a fork; making one does no I/O."""
+    threads, and in a child after a fork; making one does no I/O.
+
+    codec: how values of workflows are recorded, JSON as it is unless given; the same for all who
+    work with these runs."""
 
     Handle = Run
 
-    def __init__(self, store: str | Store | Driver, /) -> None:
-        super()._make(store)
+    def __init__(self, store: str | Store | Driver, /, *, codec: Codec | None = None) -> None:
+        super()._make(store, codec=codec)
 
     @overload
     def start(

@@ -16,6 +16,7 @@ from perdure.client.engine import Listen
 from perdure.engine.handlers.http import HttpOptions
 from perdure.engine.secrets import Secrets
 from perdure.engine.shell import PARK_AFTER, POLL
+from perdure.flow.codec import Codec
 from perdure.flow.driver import Driver
 from perdure.flow.registry import Listed
 from perdure.model.durations import Duration
@@ -30,7 +31,7 @@ class Engine(Serving, Client):
     definitions: graphs and steps, or modules that hold them. resources: objects steps ask for by
     type. secrets: what `secrets.<name>` in graph documents reads, a mapping or a function.
     http: limits and options of HTTP nodes. threads: how many `def` steps run at once. grace: how
-    long running attempts may take to end when the engine closes.
+    long running attempts may take to end when the engine closes. codec: see Client.
 
     On entering, runs that an earlier process left go on. Raises DefinitionError for what is
     wrong with the definitions, also for steps that a graph calls and that were not given. A graph
@@ -55,6 +56,7 @@ class Engine(Serving, Client):
         poll: Duration = POLL,
         park_after: Duration = PARK_AFTER,
         name: str = "",
+        codec: Codec | None = None,
     ) -> None:
         super()._make(
             store,
@@ -67,6 +69,7 @@ class Engine(Serving, Client):
             poll=poll,
             park_after=park_after,
             name=name,
+            codec=codec,
         )
 
     def resume(self) -> int:

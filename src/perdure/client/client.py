@@ -20,8 +20,10 @@ from perdure.engine.ids import Ids
 from perdure.engine.retrying import RetryRequest
 from perdure.engine.starting import to_publish
 from perdure.engine.waiters import Waiters
+from perdure.flow.codec import Codec, TypedCodec, codec_of, written
 from perdure.flow.driver import Driver, driver_as
 from perdure.flow.step import Step
+from perdure.flow.workflow import Workflow
 from perdure.model.definition import Definition
 from perdure.model.driving import StartRequest
 from perdure.model.durations import microseconds
@@ -48,10 +50,13 @@ __all__ = ["Client", "rebuild"]
 
 class Client:
     """`Client("sqlite:///orders.db")`, used as an async context manager. Safe to use from many
-    tasks of one event loop; making one does no I/O."""
+    tasks of one event loop; making one does no I/O.
 
-    def __init__(self, store: str | Store | Driver, /) -> None:
-        self._codec = JsonCodec()
+    codec: how values of workflows are recorded, JSON as it is unless given; the same for all who
+    work with these runs."""
+
+    def __init__(self, store: str | Store | Driver, /, *, codec: Codec | None = None) -> None:
+        self._codec = JsonCodec() if codec is None else TypedCodec(codec)
         self._clock = SystemClock()
         self._new_id = Ids(self._clock.now).text
         self._driver = self._driver_of(store)
@@ -143,14 +148,14 @@ class Client:
         request = StartRequest(
             resolved,
             self._new_id() if id is None else check_run_id(id),
-            None if input is None else Raw(self._codec.encode(input)),
+            None if input is None else self._written(resolved, input),
             None if config is None else Raw(self._codec.encode(config)),
             options.get("metadata") or {},
             options.get("start_node"),
             microseconds(options["delay"], "delay") if "delay" in options else 0,
         )
         if not isinstance(self._driver, NativeDriver):  # that one asks as it decides
-            resolved.check_input(request.input)
+            resolved.check_input(request.input, self._codec)
         created = await self._driver.start(request)
         run: Run[Any] = Run(self, resolved, request.id)
         if not created:
@@ -272,11 +277,16 @@ class Client:
         native = self._native
         await native.open()
         definition = await native.definition(workflow) if isinstance(workflow, str) else workflow
-        given = (self._kept(input), self._kept(config))
+        given = (
+            None if input is KEEP else self._written(definition, input),
+            None if config is KEEP else Raw(self._codec.encode(config)),
+        )
         await native.retry(RetryRequest(definition, id, node, *given))
 
-    def _kept(self, value: Any) -> Raw | None:
-        return None if value is KEEP else Raw(self._codec.encode(value))
+    def _written(self, definition: Definition[Any, Any], value: Any) -> Raw:
+        """A value for a run of this definition, as it is recorded."""
+        typed = isinstance(definition, Workflow)
+        return written(value, codec_of(self._codec) if typed else None)
 
 
 def _declared(thing: Any) -> Definition[Any, Any] | str:

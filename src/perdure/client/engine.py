@@ -23,6 +23,7 @@ from perdure.engine.secrets import Secrets
 from perdure.engine.shell import PARK_AFTER, POLL, Shell
 from perdure.expr import reveal
 from perdure.flow.calling import STEP_TYPE
+from perdure.flow.codec import Codec, StepValues
 from perdure.flow.driver import Driver
 from perdure.flow.registry import Listed, Registry
 from perdure.model.durations import SECOND, Duration, microseconds
@@ -41,7 +42,7 @@ class Engine(Client):
     definitions: graphs and steps, or modules that hold them. resources: objects steps ask for by
     type. secrets: what `secrets.<name>` in graph documents reads, a mapping or a function.
     http: limits and options of HTTP nodes. threads: how many `def` steps run at once. grace: how
-    long running attempts may take to end when the engine closes.
+    long running attempts may take to end when the engine closes. codec: see Client.
 
     On entering, runs that an earlier process left go on. Raises DefinitionError for what is
     wrong with the definitions, also for steps that a graph calls and that were not given. A graph
@@ -64,14 +65,15 @@ class Engine(Client):
         poll: Duration = POLL,
         park_after: Duration = PARK_AFTER,
         name: str = "",
+        codec: Codec | None = None,
     ) -> None:
-        super().__init__(store)
+        super().__init__(store, codec=codec)
         registry = Registry.of(definitions)
         secret = secrets if isinstance(secrets, Secrets) else Secrets(secrets)
         tasks = TaskHandler(registry.steps, threads)
         handlers: dict[str, Handler] = {
             "TASK": tasks,
-            STEP_TYPE: StepHandler(tasks),
+            STEP_TYPE: StepHandler(tasks, None if codec is None else StepValues(codec)),
             "HTTP": HttpHandler(http or HttpOptions(), secret.redact),
         }
         self._registry = registry

@@ -8,9 +8,8 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from msgspec import Raw
-
 from perdure.codec.values import JsonCodec
+from perdure.flow.codec import codec_of, read, written
 from perdure.flow.signal import Mailbox
 from perdure.model.errors import InvalidRequest
 from perdure.stores.port import Message
@@ -19,18 +18,19 @@ from perdure.stores.port import Message
 LONGEST_NAME: Final = 256
 
 
-def addressed(codec: JsonCodec, to: Any, value: Any) -> tuple[str, bytes]:
+def addressed(codec: JsonCodec, to: Any, value: Any, *, typed: bool = False) -> tuple[str, bytes]:
     """A signal's name and value as they are sent, of a name or an object that has one. Raises
     InvalidRequest for a name or a value that cannot be sent, also for one that whoever waits
-    could not read as its type."""
+    could not read as its type. `typed`: a workflow is told, by the codec of typed values."""
     name = to if isinstance(to, str) else getattr(to, "name", None)
     if not isinstance(name, str):
         raise InvalidRequest(f"signal to {to!r}: give its name, or an object that has a name")
     _check("the signal's name", name)
-    body = codec.encode(value)
+    values = codec_of(codec) if typed or isinstance(to, Mailbox) else None
+    body = written(value, values)
     if isinstance(to, Mailbox):
-        to.read(Raw(body))
-    return name, body
+        read(to.read, body, values)
+    return name, bytes(body)
 
 
 def signal_message(

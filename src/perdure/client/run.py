@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar, overload
 
 import msgspec
+from msgspec import Raw
 
 from perdure.client.history import APART, told
 from perdure.client.messages import addressed, key_of
 from perdure.client.outcome import value_of
 from perdure.codec.failures import failure_from
+from perdure.flow.codec import codec_of, read
 from perdure.flow.workflow import Workflow
 from perdure.model.durations import SECOND, Duration, microseconds
 from perdure.model.errors import Failure, InvalidRequest, RunFailed, RunFinished, TimedOut
@@ -98,8 +101,10 @@ class Run(Generic[T_co]):
         check_run_id(self._id)
         outcome = await client._driver.result(self._workflow, self._id)
         definition = self._definition
-        read = definition.read_output if isinstance(definition, Workflow) else client._codec.decode
-        result: T_co = value_of(outcome, read, self)
+        reader: Callable[[Raw], Any] = client._codec.decode
+        if isinstance(definition, Workflow):
+            reader = partial(read, definition.read_output, codec=codec_of(client._codec))
+        result: T_co = value_of(outcome, reader, self)
         return result
 
     async def status(self) -> RunStatus:
@@ -145,7 +150,8 @@ class Run(Generic[T_co]):
         NotFound when the run is not there or has ended, InvalidRequest for a value or name that
         cannot be sent.
         """
-        name, body = addressed(self._client._codec, to, value)
+        typed = isinstance(self._definition, Workflow)
+        name, body = addressed(self._client._codec, to, value, typed=typed)
         key = None if dedupe_key is None else key_of(dedupe_key)
         check_run_id(self._id)
         await self._client._driver.signal(self._workflow, self._id, name, body, key)

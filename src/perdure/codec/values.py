@@ -63,6 +63,9 @@ class JsonCodec:
 
     __slots__ = ()
 
+    #: A codec for the values of typed doors beside this one (perdure.flow.codec).
+    values: Any = None
+
     def encode(self, value: Any, /) -> bytes:
         """JSON of a value: JSON's own types, and what msgspec turns into them (datetime, Decimal,
         UUID, bytes, enums, Structs, dataclasses), and models of pydantic.

@@ -14,11 +14,13 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 from msgspec import Raw
 
+from perdure.engine.children import ask_again
 from perdure.engine.dispatcher import Order
 from perdure.engine.timers import DEADLINE
 from perdure.kernel.actions import (
     CancelTasks,
     CompleteTask,
+    Continued,
     CreateTask,
     DispatchTask,
     FailTask,
@@ -174,6 +176,12 @@ def _paused(effects: Effects, live: LiveRun, action: SetPaused) -> None:
     live.work.held = action.paused or live.settling
     if not action.paused:
         live.work.start()
+        ask_again(effects.shell, live, all=True)
+
+
+def _continued(effects: Effects, live: LiveRun, action: Continued) -> None:
+    live.timers.disarm(DEADLINE)
+    effects.deadline(live)
 
 
 def _finished(effects: Effects, live: LiveRun, action: FinishRun) -> None:
@@ -184,6 +192,7 @@ def _finished(effects: Effects, live: LiveRun, action: FinishRun) -> None:
 _EFFECTS: Final[Mapping[type, Callable[[Effects, LiveRun, Any], None]]] = {
     RetryTask: _retried,
     FinishRun: _finished,
+    Continued: _continued,
     FailTask: _over,
     ResolveWait: _over,
     CancelTasks: _cancelled,

@@ -15,19 +15,18 @@ import asyncio
 import logging
 from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
-from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
-from perdure.codec.journal import encode_row
 from perdure.engine.coding import close
 from perdure.engine.effects import Inputs
-from perdure.engine.ending import finish_of
 from perdure.engine.mailbox import Mailbox, event_of
 from perdure.engine.outages import READING
+from perdure.engine.reading import read_mail, read_values
+from perdure.engine.rows import leaving_row, row_of
 from perdure.engine.runners import Runners
 from perdure.engine.timers import Timers
-from perdure.engine.values import Place, answer, apart, fetched
-from perdure.kernel.actions import FinishRun, Ignored, Refused, Transition
+from perdure.engine.values import Place, answer, apart
+from perdure.kernel.actions import Ignored, Refused, Transition
 from perdure.kernel.code.stuck import Stuck
 from perdure.kernel.fold import fold_transition
 from perdure.kernel.protocol import Decision, Load, Loaded, Machine
@@ -35,7 +34,8 @@ from perdure.kernel.run import Run
 from perdure.model.definition import Definition
 from perdure.model.errors import PayloadMissing, PerdureError, StoreError
 from perdure.model.status import TERMINAL
-from perdure.stores.port import JournalRow, Mail, Release, RunChange, Stall
+from perdure.stores.children import Outgoing
+from perdure.stores.port import Mail, Release, RunChange, Stall
 
 if TYPE_CHECKING:
     from perdure.engine.shell import Shell
@@ -53,10 +53,10 @@ class LiveRun:
     its machine decides on."""
 
     __slots__ = (
-        "_decided", "_deciding", "_leaving", "_mailbox", "_pumping", "_read", "_recorded",
-        "_shell", "_submitted", "_timers", "dead", "definition", "epoch", "fetching", "inbox",
-        "inputs", "key", "machine", "outputs", "parking", "run", "run_id", "seq", "settling",
-        "signals", "under_way", "work", "workflow",
+        "_begins", "_decided", "_deciding", "_leaving", "_life", "_mailbox", "_pumping", "_read",
+        "_recorded", "_sending", "_sent", "_shell", "_submitted", "_timers", "dead", "definition",
+        "epoch", "fetching", "inbox", "inputs", "key", "machine", "outputs", "parking", "run",
+        "run_id", "seq", "settling", "signals", "under_way", "work", "workflow",
     )  # fmt: skip
 
     def __init__(
@@ -103,6 +103,13 @@ class LiveRun:
         self._mailbox: Mailbox | None = None
         self._timers: Timers | None = None
         self._decided: list[Transition] = []
+        #: How often its code had begun, as of these; and the decision by which it began once more,
+        #: with the messages applied by then, while it waits to be the first of a row.
+        self._life = run.life
+        self._begins: tuple[Transition, int] | None = None
+        #: For other runs, to go with the next row; gone with the row under way.
+        self._sending: list[Outgoing] = []
+        self._sent: list[Outgoing] = []
         #: What is being decided on, while that waits for values to be loaded or, without a
         #: decision, to be tried again. Nothing else is decided meanwhile.
         self._deciding: tuple[Any, Decision | None] | None = None
@@ -150,7 +157,7 @@ class LiveRun:
             and not self.parking
             and not self.inbox
             and self._deciding is None
-            and not self._decided
+            and not self._to_write
             and not self.fetching
             and not self.settling
             and not self.lacks_mail
@@ -158,7 +165,16 @@ class LiveRun:
             and self.work.at_rest
         )
 
+    @property
+    def _to_write(self) -> bool:
+        return bool(self._decided or self._sending or self._begins)
+
     # ------------------------------------------------------------------ deciding
+
+    def send(self, outgoing: Iterable[Outgoing]) -> None:
+        """Say something to other runs, with the next row."""
+        self._sending += outgoing
+        self.pump()
 
     def deliver(self, event: Any) -> None:
         """Take an event; decide, submit, and start what is durable."""
@@ -201,8 +217,8 @@ class LiveRun:
                 if self._row_is_full:
                     break
                 self._decide(self._next())
-            if self._decided and self.under_way is None and not self.dead:
-                self._submit(self._decided)
+            while self._to_write and self.under_way is None and not self.dead:
+                self._submit()
         finally:
             self._pumping = False
         if self.inbox and self.under_way is None and self._deciding is None:
@@ -214,7 +230,18 @@ class LiveRun:
     @property
     def _row_is_full(self) -> bool:
         """Whether what was decided is to have a row of its own."""
-        return bool(self._decided) and self._shell.unwritten.one_by_one(self.key)
+        alone = self._begins is not None
+        return alone or (bool(self._decided) and self._shell.unwritten.one_by_one(self.key))
+
+    def _keep(self, made: Transition, read: int) -> None:
+        """A decision joins the next row. One by which the code began anew begins a row."""
+        if self.run.life != self._life:
+            self._life = self.run.life
+            if self._decided:
+                self._begins = (made, read)
+                return
+        self._decided.append(made)
+        self._read = read
 
     def _decide(self, came: Any) -> None:
         """The turn of an event, or of a message that becomes one."""
@@ -233,7 +260,7 @@ class LiveRun:
         if isinstance(made, Load):
             self._go_on(came, self.machine.apply(event), None)
         elif came is event and made.ignored is None:
-            self._decided.append(made)
+            self._keep(made, self._read)
         else:
             self._take(came, made)
 
@@ -283,7 +310,7 @@ class LiveRun:
             self.stall(f"the engine could not apply an event: {error}")
 
     def _decide_again(self) -> None:
-        """Of what the store kept from being decided."""
+        """What the store kept from being decided."""
         waiting, self._deciding = self._deciding, None
         if waiting is not None:
             self._pump(waiting[0])
@@ -292,10 +319,9 @@ class LiveRun:
         if type(came) is Mail:
             if transition.ignored is not None:
                 transition = self._note(Ignored(transition.ignored))
-            self._read = came.n
-            self._decided.append(transition)
+            self._keep(transition, came.n)
         elif transition.ignored is None:
-            self._decided.append(transition)
+            self._keep(transition, self._read)
         else:
             self.not_heard(came, transition.ignored)
             self._shell.effects.arm_again(self, came)
@@ -322,16 +348,7 @@ class LiveRun:
             self._resume(answer(asked, self.outputs, self.signals, {}))
 
     async def _fetch(self, asked: Load) -> None:
-        shell = self._shell
-        made: Loaded | Exception
-        try:
-            made = await fetched(
-                asked, self.outputs, self.signals, partial(shell.store.payloads, self.key)
-            )
-        except Exception as error:
-            made = error if isinstance(error, StoreError) else StoreError(str(error))
-        else:
-            shell.outages.note(READING, None)
+        made = await read_values(self._shell, self, asked)
         self.fetching -= 1
         self._resume(made)
 
@@ -356,17 +373,7 @@ class LiveRun:
             self._shell.spawn(self._fetch_mail())
 
     async def _fetch_mail(self) -> None:
-        messages: Sequence[Mail]
-        try:
-            messages = await self._shell.store.mail(self.key, self.mailbox.taken)
-        except StoreError as error:
-            self._shell.outages.note(READING, error)
-            messages = ()  # the next beat says again that there is some
-        except Exception:
-            _log.exception("%s/%s: its mail could not be read", self.definition.name, self.run_id)
-            messages = ()
-        else:
-            self._shell.outages.note(READING, None)
+        messages = await read_mail(self._shell, self)
         self.mailbox.fetching = False
         self.fetching -= 1
         if self.dead:
@@ -378,27 +385,23 @@ class LiveRun:
 
     # ------------------------------------------------------------------ recording
 
-    def _submit(self, transitions: list[Transition]) -> None:
-        shell, seq, read = self._shell, self.seq + 1, self._read
+    def _submit(self) -> None:
+        shell, run, transitions = self._shell, self.run, self._decided
+        if not transitions and self._begins is not None:
+            (made, self._read), self._begins = self._begins, None
+            transitions = [made]
+        elif not transitions:  # there is something to say to others
+            run.at = at = max(shell.clock.now(), run.at)
+            transitions = [Transition(at)]
+        read, sending = self._read, self._sending
         try:
-            body, payloads = encode_row(transitions)
-            actions = transitions[-1].actions
-            change = (
-                finish_of(transitions, payloads, self.definition)
-                if actions and type(actions[-1]) is FinishRun
-                else None
-            )
-        except Exception as error:
-            # As good as a row that the store cannot write.
+            row = row_of(shell, self, transitions, read, sending)
+        except Exception as error:  # as good as a row that the store cannot write
             self._unwritable(read, error)
             return
-        row = JournalRow(
-            self.key, seq, transitions[-1].at, shell.worker, shell.next_commit(), body,
-            self.epoch, read, payloads, change,
-        )  # fmt: skip
-        self._decided = []
+        self._decided, self._sending, self._sent = [], [], sending
         self.under_way = transitions
-        self.seq = seq
+        self.seq = row.seq
         self._submitted = read
         shell.commits.submit(row, self._answered)
 
@@ -420,6 +423,7 @@ class LiveRun:
         elif verdict == "busy":
             self.seq -= 1
             self._decided = [*transitions, *self._decided]
+            self._sending = [*self._sent, *self._sending]
             self.timers.after(0.05, self.pump)
         elif verdict == "refused":
             _log.warning(
@@ -442,7 +446,7 @@ class LiveRun:
 
     def _settled(self) -> None:
         """What came while nobody held the run is durable: what it left standing may start."""
-        if not self.inbox and self._deciding is None and not self._decided:
+        if not self.inbox and self._deciding is None and not self._to_write:
             self.settling = False
             self.work.held = self.run.paused
 
@@ -475,12 +479,7 @@ class LiveRun:
 
     def _write_leaving(self, change: RunChange) -> None:
         shell = self._shell
-        at = max(shell.clock.now(), self.run.at)
-        body, payloads = encode_row([Transition(at)])
-        row = JournalRow(
-            self.key, self.seq + 1, at, shell.worker, shell.next_commit(), body, self.epoch,
-            self._recorded, payloads, change,
-        )  # fmt: skip
+        row = leaving_row(shell, self, self._recorded, change)
         shell.commits.submit(row, lambda verdict: shell.left(self, verdict))
 
     def die(self) -> None:
@@ -490,6 +489,8 @@ class LiveRun:
         self.dead = True
         self.inbox = None
         self._decided.clear()
+        self._begins = None
+        self._sending.clear()
         if self._timers is not None:
             self._timers.close()
         self.work.end()

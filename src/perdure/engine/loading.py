@@ -14,13 +14,15 @@ from typing import TYPE_CHECKING, Any, Final, cast
 import msgspec
 
 from perdure.codec.journal import decode_row
-from perdure.engine.coding import begin_at, recall
+from perdure.engine.children import ask_again
+from perdure.engine.coding import begin_at, recall, since_continued
 from perdure.engine.effects import Effects, Inputs
 from perdure.engine.live_run import LiveRun
 from perdure.engine.values import Place
 from perdure.kernel.actions import (
     BufferSignal,
     CompleteTask,
+    Continued,
     CreateTask,
     DispatchTask,
     OpenRun,
@@ -78,6 +80,8 @@ def read_journal(loaded: LoadedRun) -> Recorded:
             transitions = decode_row(row.body)
         except StoreError as error:
             raise PerdureError(f"row {row.seq} of its journal: {error}") from error
+        if row.seq == loaded.run.base_seq:
+            transitions = since_continued(transitions)
         recorded.transitions += transitions
         for transition in transitions:
             _note(recorded, row.seq, transition.actions)
@@ -114,6 +118,11 @@ def _note_rarer(recorded: Recorded, seq: int, action: Any) -> None:
         place = _place(seq, action.payload, action.payload_ref)
         if place is not None:
             recorded.signals[action.signal] = place
+    elif kind is Continued:
+        for places in (recorded.inputs, recorded.outputs, recorded.due, recorded.signals):
+            places.clear()
+        recorded.opened.clear()
+        _note_context(recorded, seq, action)
     elif kind is OpenRun:
         _note_context(recorded, seq, action)
     elif kind is ReopenRun:
@@ -123,7 +132,7 @@ def _note_rarer(recorded: Recorded, seq: int, action: Any) -> None:
         _note_context(recorded, seq, action)
 
 
-def _note_context(recorded: Recorded, seq: int, action: OpenRun | ReopenRun) -> None:
+def _note_context(recorded: Recorded, seq: int, action: OpenRun | ReopenRun | Continued) -> None:
     """Input and config of the run: in the snapshot, or apart until they are fetched."""
     for name in ("input", "config"):
         n = getattr(action, f"{name}_ref")
@@ -190,6 +199,8 @@ async def bring_to_life(
     begin_at(live, loaded.run.not_before)
     live.post(loaded.mail)
     if not live.dead:
+        ask_again(shell, live, loaded.mail)
+    if not live.dead:
         live.work.start()
     return live
 
@@ -200,6 +211,8 @@ def _go_on(effects: Effects, live: LiveRun, recorded: Recorded, not_before: int)
     for node, state in recorded.run.nodes.items():
         if state.status == "pending":
             live.inputs[node] = recorded.inputs[node]
+            if state.child is not None:
+                continue  # another run's end is waited for
             due = max(recorded.due.get(node, 0), not_before)
             effects.dispatch(live, node, state.task, state.attempt, due)
         elif state.wake_at is not None:

@@ -8,14 +8,25 @@ run has applied is the LiveRun's to say, in its journal rows.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import msgspec
 from msgspec import Raw
 
-from perdure.kernel.events import RunCancelled, RunPaused, RunUnpaused, SignalReceived
+from perdure.kernel.events import (
+    ChildFinished,
+    ChildStarted,
+    RunCancelled,
+    RunPaused,
+    RunUnpaused,
+    SignalReceived,
+)
 from perdure.model.errors import InvalidRequest
+from perdure.model.failure import FailureRecord
+from perdure.stores.children import FINISHED, STARTED, FinishedBody, StartedBody
 from perdure.stores.port import Mail
+
+T = TypeVar("T")
 
 
 class Mailbox:
@@ -75,9 +86,37 @@ def _cancel(mail: Mail) -> RunCancelled:
     return RunCancelled(reason)
 
 
+def _started(mail: Mail) -> ChildStarted:
+    said = _body(mail, StartedBody)
+    return ChildStarted(said.task, said.node, said.created)
+
+
+def _finished(mail: Mail) -> ChildFinished:
+    said = _body(mail, FinishedBody)
+    failure: FailureRecord | None = _read(bytes(said.failure), FailureRecord | None)
+    completed = said.status == "completed"
+    return ChildFinished(
+        said.task, said.node, said.status, said.output if completed else None, failure
+    )
+
+
+def _body(mail: Mail, kind: type[T]) -> T:
+    made: T = _read(mail.body or b"", kind)
+    return made
+
+
+def _read(data: bytes, kind: Any) -> Any:
+    try:
+        return msgspec.json.decode(data, type=kind)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise InvalidRequest(f"what is told of a child cannot be read: {error}") from None
+
+
 _MEANINGS: Final[Mapping[str, Callable[[Mail], Any]]] = {
     "signal": _signal,
     "cancel": _cancel,
+    STARTED: _started,
+    FINISHED: _finished,
     "pause": lambda mail: RunPaused(),
     "unpause": lambda mail: RunUnpaused(),
 }

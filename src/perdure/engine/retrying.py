@@ -63,7 +63,7 @@ async def retry(store: Store, deps: Deps, request: RetryRequest, writer: Writer)
     for a node that is not there or an input that the definition refuses, StoreError when another
     retry is under way."""
     if request.input is not None:
-        request.definition.check_input(request.input)
+        request.definition.check_input(request.input, deps.codec)
     claim = await store.claim_finished(writer.worker, request.definition.name, request.id)
     writer.in_hand.add(claim.key)
     written = False

@@ -17,6 +17,7 @@ from itertools import count
 from typing import Any, Final
 
 from perdure.engine.beats import Beats
+from perdure.engine.children import ask_again
 from perdure.engine.claims import Claims
 from perdure.engine.clock import Clock
 from perdure.engine.coding import begin_at, close
@@ -337,6 +338,7 @@ class Shell:
         self.effects.carry_out(live, beginning.transitions)
         if not live.dead:
             begin_at(live, 0)
+            ask_again(self, live)
             live.work.start()
 
     # ------------------------------------------------------------------ mail

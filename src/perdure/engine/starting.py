@@ -45,7 +45,7 @@ def begin(
     definition asks for); nothing is written."""
     definition = request.definition
     check_run_id(request.id)
-    definition.check_input(request.input)
+    definition.check_input(request.input, deps.codec)
     run = Run()
     machine: Machine = definition.machine(run, deps)
     now = deps.now()

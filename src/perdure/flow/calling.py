@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 from msgspec import Raw
 
+from perdure.flow.codec import read_in, written_in
 from perdure.flow.packing import NOTHING
-from perdure.flow.typed import Reader, text_of
+from perdure.flow.typed import Reader
 from perdure.kernel.code.call import STEP, Call, How
 from perdure.kernel.code.calls import Calls
 
@@ -29,12 +30,12 @@ def call_step(
         calls.loop.refuse()
     node = calls.named(step.name)
     value = step.packer.pack(args, kwargs)
-    input: Raw | None = None if value is NOTHING else text_of(value)
+    input: Raw | None = None if value is NOTHING else written_in(calls, value)
     return _outcome(calls, Call(node, STEP, input, step.how), step.read_output)
 
 
 async def _outcome(calls: Calls, call: Call, read: Reader) -> Any:
-    return read(await calls.dispatch(call))
+    return read_in(calls, read, await calls.dispatch(call))
 
 
 def how_of(step: Step[..., Any]) -> How:

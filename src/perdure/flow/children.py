@@ -13,8 +13,9 @@ from typing import Any, Final
 
 from msgspec import Raw
 
-from perdure.flow.typed import Reader, reader, text_of
-from perdure.kernel.code.call import Call, Child
+from perdure.flow.codec import Codec, codec_of, read, written
+from perdure.flow.typed import Reader, reader
+from perdure.kernel.code.call import SPAWN, Call, Child
 from perdure.kernel.code.calls import Calls
 from perdure.kernel.run import Run
 from perdure.model.definition import Definition
@@ -38,10 +39,11 @@ def call_child(
         id = derived_id(run, node)
     elif check_run_id(id) == run.id:
         raise InvalidId(f"run {id!r} cannot be its own child: give the child an id of its own")
-    value: Raw | None = None if input is None else text_of(input)
-    read = _plain if kind == "spawn" else getattr(definition, "read_output", _plain)
+    codec = codec_of(calls.deps.codec) if definition.kind == "workflow" else None
+    value: Raw | None = None if input is None else written(input, codec)
+    output = _plain if kind == SPAWN else getattr(definition, "read_output", _plain)
     child = Child(definition.name, id, definition)
-    return _outcome(calls, Call(node, kind, value, child=child), read)
+    return _outcome(calls, Call(node, kind, value, child=child), output, codec)
 
 
 def derived_id(run: Run, node: str) -> str:
@@ -54,5 +56,6 @@ def derived_id(run: Run, node: str) -> str:
     return f"{text[:200]}~{blake2b(text.encode(), digest_size=16).hexdigest()}"
 
 
-async def _outcome(calls: Calls, call: Call, read: Reader) -> Any:
-    return read(await calls.dispatch(call))
+async def _outcome(calls: Calls, call: Call, reader: Reader, codec: Codec | None) -> Any:
+    output = await calls.dispatch(call)
+    return reader(output) if call.kind == SPAWN else read(reader, output, codec)

@@ -25,11 +25,11 @@ from typing import TYPE_CHECKING, Any, Final, Literal, NoReturn, ParamSpec, Type
 from uuid import UUID
 
 from perdure.flow.children import call_child
+from perdure.flow.codec import read_in, written_in
 from perdure.flow.mapping import any_of, completed, map_items
 from perdure.flow.runtime import NativeRuntime
 from perdure.flow.selecting import first_of, taken
 from perdure.flow.signal import Case, Channel, Signal, aware
-from perdure.flow.typed import text_of
 from perdure.flow.undoing import Undo
 from perdure.kernel.code.call import CHILD, SPAWN, WAIT, Call
 from perdure.kernel.code.calls import Calls
@@ -163,7 +163,7 @@ class Context:
         due = calls.loop.now + limit if limit else None
         call = Call(calls.named(f"{verb}:{source.base}"), WAIT, signal=source.name, due=due)
         _, payload = await calls.await_first((call,))
-        return source.read(payload)
+        return read_in(calls, source.read, payload)
 
     @overload
     async def select(self, a: Case[A], b: Case[B], /) -> A | B: ...
@@ -201,7 +201,7 @@ class Context:
         if source is None:
             assert moment is not None
             return None if then is None else then()
-        value = source.read(payload)
+        value = read_in(self._calls, source.read, payload)
         if isinstance(source, Signal):
             self._facts[source.name] = value
         return value if then is None else then(value)
@@ -292,7 +292,7 @@ class Context:
         What the run did before is forgotten, so that its history stays short; unread signals and
         messages stay, the deadline begins anew. Nothing after this call runs but `finally`.
         """
-        raise ContinueAsNew(None if input is _NOT_GIVEN else text_of(input))
+        raise ContinueAsNew(None if input is _NOT_GIVEN else written_in(self._calls, input))
 
     def patched(self, id: str, /) -> bool:
         """Whether this run takes the new way of a guarded change: true where it gets here for the

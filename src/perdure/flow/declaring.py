@@ -1,10 +1,11 @@
-"""What `@step` refuses where it is written: wrong functions, wrong options, all at once (D-24)."""
+"""What `@step` and `@workflow` refuse where they are written: wrong functions, wrong options, all
+at once (D-24)."""
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
-from typing import Any, TypeVar
+from collections.abc import Callable, Sequence
+from typing import Any, Final, TypeVar
 
 from perdure.model.durations import Duration, microseconds
 from perdure.model.errors import DefinitionError, InvalidName, InvalidOptions
@@ -12,6 +13,10 @@ from perdure.model.names import check_name, name_from_function
 
 T = TypeVar("T")
 MAX_PRIORITY = 32_767
+_BY_POSITION: Final = (
+    inspect.Parameter.POSITIONAL_ONLY,
+    inspect.Parameter.POSITIONAL_OR_KEYWORD,
+)
 
 
 class Problems:
@@ -47,10 +52,8 @@ def check_function(function: Any) -> None:
         )
     if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
         raise DefinitionError("a step gives one value: return it, do not yield")
-    holder = function.__qualname__.rpartition(".")[0]
-    code = function.__code__
-    first = code.co_varnames[0] if code.co_argcount else ""
-    if holder and not holder.endswith("<locals>") and first in ("self", "cls"):
+    if _is_method(function):
+        holder = function.__qualname__.rpartition(".")[0]
         raise DefinitionError(
             "a method cannot be a step, because the object it belongs to is not recorded: make it "
             "a function and get the object inside it by "
@@ -59,15 +62,60 @@ def check_function(function: Any) -> None:
         )
 
 
-def checked_step_name(name: str | None, function: Any) -> str:
+def takes_input(function: Any) -> bool:
+    """Whether a workflow's function takes an input; DefinitionError for what cannot be one."""
+    if not inspect.isfunction(function):
+        raise DefinitionError(
+            f"{function!r} cannot be a workflow: put @workflow on a function, an `async def`"
+        )
+    if inspect.isasyncgenfunction(function) or inspect.isgeneratorfunction(function):
+        raise DefinitionError("a workflow gives one value: return it, do not yield")
+    if not inspect.iscoroutinefunction(function):
+        raise DefinitionError("a workflow is an `async def`: it awaits its steps")
+    if _is_method(function):
+        raise DefinitionError(
+            "a method cannot be a workflow, because the object it belongs to is not recorded: "
+            "make it a function, and pass what it needs as its input"
+        )
+    found = list(inspect.signature(function).parameters.values())
+    by_name = [p for p in found if p.kind not in _BY_POSITION]
+    if by_name or not 1 <= len(found) <= 2:
+        raise DefinitionError(
+            "a workflow takes (ctx) or (ctx, input): put several values into one record"
+        )
+    return len(found) == 2
+
+
+def _is_method(function: Any) -> bool:
+    holder = function.__qualname__.rpartition(".")[0]
+    code = function.__code__
+    first = code.co_varnames[0] if code.co_argcount else ""
+    return bool(holder) and not holder.endswith("<locals>") and first in ("self", "cls")
+
+
+def checked_aliases(aliases: object) -> tuple[str, ...]:
+    """Names that a definition had before."""
+    if isinstance(aliases, str) or not isinstance(aliases, Sequence):
+        raise InvalidOptions(f"aliases {aliases!r}: give a list of names")
+    return tuple(check_name(alias, "alias") for alias in aliases)
+
+
+def checked_description(text: object) -> str:
+    """What people read about a definition."""
+    if isinstance(text, str):
+        return text
+    raise InvalidOptions(f"description {text!r}: use text")
+
+
+def checked_step_name(name: str | None, function: Any, what: str = "step") -> str:
     """The name given, or the function's own with hyphens."""
     if name is not None:
-        return check_name(name, "step name")
+        return check_name(name, f"{what} name")
     own = getattr(function, "__name__", "")
     try:
-        return check_name(name_from_function(own), "step name")
+        return check_name(name_from_function(own), f"{what} name")
     except InvalidName as problem:
-        raise InvalidName(f"{problem}, or say @step(name=...)") from None
+        raise InvalidName(f"{problem}, or say @{what}(name=...)") from None
 
 
 def checked_timeout(timeout: Duration | None) -> int:

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 from msgspec import Raw
 
 from perdure.codec.failures import failure_from, record_failure
+from perdure.flow.codec import read_in, written_in
 from perdure.flow.context import Context
-from perdure.flow.typed import or_null, text_of
+from perdure.flow.typed import or_null
 from perdure.kernel.code.call import CHILD, SPAWN, STEP, Call
 from perdure.kernel.code.calls import Calls
 from perdure.model.errors import RunFailed, StepFailed
@@ -37,9 +38,10 @@ class FunctionProgram:
         context = Context(calls)
         input = calls.run.input
         if workflow.takes_input and not (input is None and workflow.has_default):
-            value = workflow.read_input(or_null(input))
-            return text_of(await workflow.fn(context, value))
-        return text_of(await workflow.fn(context))
+            read = workflow.read_input
+            value = read(or_null(None)) if input is None else read_in(calls, read, input)
+            return written_in(calls, await workflow.fn(context, value))
+        return written_in(calls, await workflow.fn(context))
 
     def failure(self, error: BaseException, /) -> FailureRecord:
         """What is recorded of the exception that ended the function."""

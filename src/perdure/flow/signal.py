@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar, final, overload
 
 from perdure.flow.typed import Reader, reader
 from perdure.model.durations import Duration, microseconds
-from perdure.model.errors import InvalidOptions
+from perdure.model.errors import InvalidOptions, InvalidRequest
 from perdure.model.names import check_name
 
 if TYPE_CHECKING:
@@ -41,8 +41,10 @@ class Mailbox(Case[T]):
         self._type: Any = type
         self.read: Reader = _reader(type, name)
 
-    def _of(self, key: str) -> Any:
-        if not 0 < len(key) <= _MAX_KEY or not key.isprintable():
+    def _of(self, key: Any) -> Any:
+        if self.name != self.base:
+            raise InvalidOptions(f"{self.name} has its key already: a mailbox has one")
+        if not isinstance(key, str) or not 0 < len(key) <= _MAX_KEY or not key.isprintable():
             raise InvalidOptions(
                 f"key {key!r} of {self.name}: use text of 1-{_MAX_KEY} printable characters"
             )
@@ -124,6 +126,8 @@ def On(source: Signal[T] | Channel[T], then: Callable[[T], U]) -> Case[U]: ...
 def On(source: Signal[T] | Channel[T]) -> Case[T]: ...
 def On(source: Any, then: Callable[[Any], Any] | None = None) -> Case[Any]:  # noqa: N802
     """The case of a signal or channel whose value is `then(what came)`."""
+    if not isinstance(source, Mailbox):
+        raise InvalidRequest(f"On({source!r}): give it a Signal or a Channel")
     return Then(source, then)
 
 

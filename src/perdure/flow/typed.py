@@ -44,12 +44,9 @@ def reader(kind: Any, what: str) -> Reader:
             except Exception:
                 raise InvalidRequest(f"{what}: {fault(error)}") from None
 
+    # For codecs of users, which read by type (perdure.flow.codec).
+    vars(read).update(kind=kind, what=what)
     return read
-
-
-def text_of(value: Any) -> Raw:
-    """A value as JSON text. Raises InvalidRequest naming the path of what JSON cannot hold."""
-    return Raw(_CODEC.encode(value))
 
 
 def or_null(data: Raw | None) -> Raw:

@@ -6,29 +6,33 @@ function takes, gives and may take in time. Definitions never change.
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Coroutine, Sequence
 from functools import cached_property
 from hashlib import sha256
-from typing import Any, Final, Protocol, TypeVar, final, overload
+from typing import Any, Final, Never, Protocol, TypeVar, final, overload
 
 from msgspec import Raw
 
 from perdure.flow.binding import Parameter, function_signature, parameters, resolved, written
+from perdure.flow.codec import codec_of, read
 from perdure.flow.context import Context
-from perdure.flow.declaring import Problems, checked_step_name
+from perdure.flow.declaring import (
+    Problems,
+    checked_aliases,
+    checked_description,
+    checked_step_name,
+    takes_input,
+)
 from perdure.flow.program import FunctionProgram
 from perdure.flow.typed import Reader, or_null, reader
 from perdure.kernel.code.machine import CodeMachine
 from perdure.model.definition import Definition
 from perdure.model.durations import SECOND, Duration, microseconds
 from perdure.model.errors import (
-    DefinitionError,
     InvalidOptions,
     InvalidRequest,
     MissingMaxDuration,
 )
-from perdure.model.names import check_name
 
 I = TypeVar("I")  # noqa: E741
 O = TypeVar("O")  # noqa: E741
@@ -106,14 +110,14 @@ class Workflow(Definition[I, O]):
         )
         return reader(kind, f"output of workflow {self._name}")
 
-    def check_input(self, input: bytes | None) -> None:
+    def check_input(self, input: bytes | None, codec: Any = None) -> None:
         """Raise InvalidRequest when the function cannot be called with this input, as JSON; None =
         none was given."""
         if not self.takes_input:
             if input is not None:
                 raise InvalidRequest(f"workflow {self._name} takes no input: leave it out")
         elif input is not None:
-            self.read_input(Raw(input))
+            read(self.read_input, Raw(input), codec_of(codec))
         elif not self.has_default:
             try:
                 self.read_input(or_null(None))
@@ -153,7 +157,7 @@ class WorkflowDecorator(Protocol):
 
 
 def workflow(
-    *,
+    *bare: Never,
     max_duration: Duration | None = _UNSAID,
     name: str | None = None,
     version: str = "1",
@@ -173,36 +177,23 @@ def workflow(
         problems = Problems(f"@workflow on {shown}")
         made: Workflow[Any, Any] = object.__new__(Workflow)
         made._fn = function
-        made.takes_input = bool(problems.of(_checked_function, function))
-        made._name = problems.of(checked_step_name, name, function) or ""
+        made.takes_input = bool(problems.of(takes_input, function))
+        made._name = problems.of(checked_step_name, name, function, "workflow") or ""
         made._version = problems.of(_checked_version, version) or ""
         made._max_duration = problems.of(_checked_max_duration, max_duration)
         made._retention = problems.of(_checked_retention, retention) or RETENTION
-        made.description = description
-        made.aliases = tuple(problems.of(check_name, alias, "alias") or "" for alias in aliases)
+        made.description = problems.of(checked_description, description) or ""
+        made.aliases = problems.of(checked_aliases, aliases) or ()
         made.grace = GRACE
         problems.raise_any()
         made.__doc__ = function.__doc__
         return made
 
-    if callable(max_duration):
+    if bare:
         raise MissingMaxDuration(
             '@workflow needs its time: write @workflow(max_duration="7d"), or None for no end'
         )
     return declare
-
-
-def _checked_function(function: Any) -> bool:
-    """Whether it takes an input; raises DefinitionError for what cannot be a workflow."""
-    if not inspect.iscoroutinefunction(function):
-        raise DefinitionError(f"{function!r} cannot be a workflow: write an `async def`")
-    found = list(function_signature(function).parameters.values())
-    by_name = [p for p in found if p.kind is not inspect.Parameter.POSITIONAL_OR_KEYWORD]
-    if by_name or not 1 <= len(found) <= 2:
-        raise DefinitionError(
-            "a workflow takes (ctx) or (ctx, input): put several values into one record"
-        )
-    return len(found) == 2
 
 
 def _checked_version(version: object) -> str:

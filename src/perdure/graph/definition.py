@@ -126,7 +126,7 @@ class Graph(Definition[dict[str, Any], dict[str, Any]]):
 
         return svg(sketch_of(self._document, self.version, history))
 
-    def check_input(self, input: bytes | None) -> None:
+    def check_input(self, input: bytes | None, codec: Any = None) -> None:
         """Raise InvalidRequest, naming every place, for an input that the document's `input`
         schema does not let in. The input itself is left as it is: no defaults are filled in."""
         if self._input is None:

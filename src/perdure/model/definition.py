@@ -53,9 +53,10 @@ class Definition(ABC, Generic[I, O]):
     def machine(self, run: Any, deps: Any) -> Any:
         """A kernel machine deciding for `run` (a kernel Run) with `deps` (kernel Deps)."""
 
-    def check_input(self, input: bytes | None) -> None:
+    def check_input(self, input: bytes | None, codec: Any = None) -> None:
         """Raise InvalidRequest when no run of this can begin with an input, as JSON; None = none
-        was given. Asked before anything is written."""
+        was given. `codec`: the engine's, by which a typed input was written. Asked before
+        anything is written."""
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.name} version {self.version}>"

@@ -1,5 +1,5 @@
-"""Plays a workflow under a random schedule: outcomes, signals, timers and cancels in some order, its
-code let go of and brought back from the journal whenever `reload` says so."""
+"""Plays a workflow under a random schedule: outcomes, signals, timers and cancels in some order,
+its code let go of and brought back from the journal whenever `reload` says so."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ def check(seed: int, *disturbed: Reload, lives: int = 1, retries: int = 0) -> in
     return reloads
 
 
-@pytest.mark.rule("W-28", "W-34")
+@pytest.mark.rule("W-28")
 @pytest.mark.parametrize("part", range(PARTS))
 def test_a_workflow_reloaded_at_any_moment_decides_the_same(part: int) -> None:
     # scenarios 1, 2, 6, 9, 15

@@ -188,7 +188,8 @@ def test_a_client_gives_its_driver_and_those_inside_it_without_io() -> None:
 def test_a_wrapper_around_the_native_driver_sees_what_goes_through_it() -> None:
     async def play() -> None:
         store = MemoryStore()
-        outer = Around(NativeDriver(store, native().clock, native().codec))  # type: ignore[arg-type]
+        inner: Any = NativeDriver(store, native().clock, native().codec)
+        outer = Around(inner)
         async with Client(outer) as client:  # type: ignore[arg-type]
             run = await client.start(square, 3, id="1")
             assert (outer.starts, await run.status()) == (1, "running")

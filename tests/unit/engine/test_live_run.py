@@ -305,7 +305,7 @@ def test_a_decision_that_cannot_be_written_as_a_row_stalls_the_run_with_the_reas
         async with engine_on(store, one, work) as engine:
             started = await engine.start(one, id="1")
             with monkeypatch.context() as patch:
-                patch.setattr("perdure.engine.live_run.encode_row", faulty)
+                patch.setattr("perdure.engine.rows.encode_row", faulty)
                 await asyncio.sleep(3)
             told = (await started.describe()).stalled
             assert told is not None

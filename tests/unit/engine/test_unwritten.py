@@ -105,9 +105,9 @@ def test_what_no_message_is_to_blame_for_stalls_the_run_with_the_reason() -> Non
 
 
 def test_a_row_that_cannot_even_be_made_is_treated_alike(monkeypatch: pytest.MonkeyPatch) -> None:
-    from perdure.engine import live_run
+    from perdure.engine import rows
 
-    real = live_run.encode_row
+    real = rows.encode_row
 
     def picky(transitions: Any) -> Any:
         row = real(transitions)
@@ -117,7 +117,7 @@ def test_a_row_that_cannot_even_be_made_is_treated_alike(monkeypatch: pytest.Mon
 
     async def main() -> None:
         async with engine_on(VirtualStore(), ITEMS) as engine:
-            monkeypatch.setattr(live_run, "encode_row", picky)
+            monkeypatch.setattr(rows, "encode_row", picky)
             started = await engine.start(ITEMS, id="1")
             for value in ("poison", 1, 2, 3):
                 await started.signal("item", value)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Coroutine
-from typing import Any
+from typing import Any, Protocol
+
+from msgspec import UNSET, Raw
 
 from perdure.engine.handlers.port import Attempt
 from perdure.engine.handlers.task import TaskHandler
@@ -15,11 +17,22 @@ from perdure.model.step_context import StepContext
 _log = logging.getLogger("perdure.engine.steps")
 
 
+class TypedValues(Protocol):
+    """A codec of typed values, beside the engine's own. Both raise InvalidRequest."""
+
+    def read(self, plain: Any, /) -> Any:
+        """The arguments that a recorded value stands for."""
+
+    def write(self, value: Any, /) -> Raw:
+        """An output as it is recorded."""
+
+
 class StepHandler:
     """Shares its threads with the TASK nodes' handler, which owns them."""
 
-    def __init__(self, tasks: TaskHandler) -> None:
+    def __init__(self, tasks: TaskHandler, values: TypedValues | None = None) -> None:
         self._tasks = tasks
+        self._values = values
 
     def timeout(self, attempt: Attempt, /) -> int:
         """The call's, in µs; 0 = no limit."""
@@ -43,10 +56,19 @@ class StepHandler:
         arguments do not fit the function (any more), and what the function raised."""
         step = attempt.step
         try:
-            args, kwargs = step.unpack(attempt.input)
+            args, kwargs = step.unpack(self._read(attempt.input))
         except InvalidRequest as error:
             raise Permanent(error) from error
-        return self._tasks.perform(step, step.fn, step.is_async, context, args, kwargs)
+        done = self._tasks.perform(step, step.fn, step.is_async, context, args, kwargs)
+        return done if self._values is None else _written(self._values, done)
+
+    def _read(self, input: Any) -> Any:
+        return input if self._values is None or input is UNSET else self._values.read(input)
 
     async def close(self) -> None:
         """The threads are not its own."""
+
+
+async def _written(values: TypedValues, done: Coroutine[Any, Any, Any]) -> Raw:
+    """The output as the codec of typed values records it."""
+    return values.write(await done)

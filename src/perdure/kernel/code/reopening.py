@@ -7,7 +7,8 @@ taken after it are kept for whoever asks for them then: what was sent is never l
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from typing import Any
 
 from msgspec import Raw
@@ -143,7 +144,7 @@ def _keep_again(machine: Running, taken: Sequence[BufferSignal], kept: int) -> N
 
 
 def _signals_after(
-    script: Script, kept: int, reset: Set[str], sent: Mapping[str, BufferSignal],
+    script: Script, kept: int, reset: AbstractSet[str], sent: Mapping[str, BufferSignal],
     outputs: Mapping[str, Raw],
 ) -> Iterator[BufferSignal]:  # fmt: skip
     """What was taken after the point, in that order, to be kept again."""

@@ -1,0 +1,47 @@
+"""Reading for a live run: values that its machine asks for, and mail. What goes wrong is told and
+tried again; it never ends the run."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from functools import partial
+from typing import TYPE_CHECKING
+
+from perdure.engine.outages import READING
+from perdure.engine.values import fetched
+from perdure.kernel.protocol import Load, Loaded
+from perdure.model.errors import StoreError
+from perdure.stores.port import Mail
+
+if TYPE_CHECKING:
+    from perdure.engine.live_run import LiveRun
+    from perdure.engine.shell import Shell
+
+_log = logging.getLogger("perdure.engine")
+
+
+async def read_values(shell: Shell, live: LiveRun, asked: Load) -> Loaded | Exception:
+    """What the machine asked for, or a StoreError."""
+    read = partial(shell.store.payloads, live.key)
+    try:
+        made = await fetched(asked, live.outputs, live.signals, read)
+    except Exception as error:
+        return error if isinstance(error, StoreError) else StoreError(str(error))
+    shell.outages.note(READING, None)
+    return made
+
+
+async def read_mail(shell: Shell, live: LiveRun) -> Sequence[Mail]:
+    """The messages that are not here yet; none where they cannot be read: the next beat says again
+    that there are some."""
+    messages: Sequence[Mail] = ()
+    try:
+        messages = await shell.store.mail(live.key, live.mailbox.taken)
+    except StoreError as error:
+        shell.outages.note(READING, error)
+    except Exception:
+        _log.exception("%s/%s: its mail could not be read", live.definition.name, live.run_id)
+    else:
+        shell.outages.note(READING, None)
+    return messages

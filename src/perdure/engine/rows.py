@@ -1,0 +1,59 @@
+"""Rows: what of a run becomes durable together, with all that rides on it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from perdure.codec.journal import encode_row
+from perdure.engine.children import outgoing
+from perdure.engine.ending import finish_of
+from perdure.kernel.actions import Continued, FinishRun, Transition
+from perdure.kernel.code.machine import CodeMachine
+from perdure.stores.children import Outgoing
+from perdure.stores.port import Continue, JournalRow, RunChange
+
+if TYPE_CHECKING:
+    from perdure.engine.live_run import LiveRun
+    from perdure.engine.shell import Shell
+
+
+def row_of(
+    shell: Shell,
+    live: LiveRun,
+    transitions: list[Transition],
+    read: int,
+    sending: Sequence[Outgoing],
+) -> JournalRow:
+    """The run's next row. Raises whatever keeps it from being written, ever."""
+    body, payloads = encode_row(transitions)
+    change: RunChange | None = None
+    actions = transitions[-1].actions
+    if actions and type(actions[-1]) is FinishRun:
+        change = finish_of(transitions, payloads, live.definition)
+    out: Sequence[Outgoing] = sending
+    if isinstance(live.machine, CodeMachine):
+        change = change or continue_of(transitions[0])
+        out = (*sending, *outgoing(shell, live, transitions))
+    return JournalRow(
+        live.key, live.seq + 1, transitions[-1].at, shell.worker, shell.next_commit(), body,
+        live.epoch, read, payloads, change, out,
+    )  # fmt: skip
+
+
+def leaving_row(shell: Shell, live: LiveRun, read: int, change: RunChange) -> JournalRow:
+    """The row that lets the run go, and says nothing else."""
+    at = max(shell.clock.now(), live.run.at)
+    body, payloads = encode_row([Transition(at)])
+    return JournalRow(
+        live.key, live.seq + 1, at, shell.worker, shell.next_commit(), body, live.epoch, read,
+        payloads, change,
+    )  # fmt: skip
+
+
+def continue_of(transition: Transition) -> Continue | None:
+    """The change of a row that this transition begins: it may be the journal's new beginning."""
+    for action in reversed(transition.actions):
+        if type(action) is Continued:
+            return Continue(action.deadline)
+    return None

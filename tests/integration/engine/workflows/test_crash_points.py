@@ -1,0 +1,274 @@
+"""Every write of a workflow's run is once the last one of its process, undone or unanswered.
+
+Whoever told the run something says it again to the next engine; the run ends as if there had been
+no crash, and only what was under way at the crash is done again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from perdure import After, Channel, Context, Retry, Signal, current_step, step, workflow
+from perdure.client.engine import Engine
+from perdure.client.run import Run
+from perdure.codec.journal import decode_row
+from perdure.engine.coding import since_continued
+from perdure.kernel.fold import fold
+from perdure.model.errors import NotFound, PerdureError, StepFailed, StoreError
+from perdure.stores.port import StoredRow
+from perdure.stores.sqlite.store import SqliteStore
+from tests.virtual.crashing import CrashingStore, When, rows_of
+from tests.virtual.engines import engine_on, kill
+from tests.virtual.loop import VirtualClock, run
+from tests.virtual.stores import VirtualStore
+
+#: Real seconds a jump in time waits for the threads of SQLite.
+PATIENCE = 0.002
+LARGE = "x" * 6000
+
+go = Signal("go", str)
+news = Channel("news", int)
+made: Counter[tuple[str, int]] = Counter()
+fails: list[str] = []
+
+
+@step
+async def work(value: Any, seconds: float = 0.01) -> Any:
+    made[current_step().idempotency_key, current_step().attempt - 1] += 1
+    await asyncio.sleep(seconds)
+    return value
+
+
+@step(retry=Retry(3, initial=1.5, jitter=0))
+async def flaky(value: int) -> int:
+    made[current_step().idempotency_key, current_step().attempt - 1] += 1
+    if current_step().attempt < 3:
+        raise ValueError("not yet")
+    return value
+
+
+@step
+async def gate(name: str) -> str:
+    made[current_step().idempotency_key, current_step().attempt - 1] += 1
+    if name in fails:
+        raise ValueError(f"{name} is shut")
+    return name
+
+
+@workflow(max_duration="30d")
+async def approval(ctx: Context) -> list[Any]:
+    first = await work(1)
+    said = await ctx.wait(go, timeout="72h")
+    return [first, len(said), await work(2)]
+
+
+@workflow(max_duration="30d")
+async def wide(ctx: Context) -> list[Any]:
+    got = await asyncio.gather(*(work(n, 0.01 * n) for n in range(4)), flaky(9))
+    await ctx.sleep("3s")
+    async with asyncio.timeout(5):
+        return [*got, await work("end")]
+
+
+@workflow(max_duration="30d")
+async def inbox(ctx: Context) -> list[Any]:
+    got: list[Any] = []
+    while len(got) < 3:
+        match await ctx.select(news, After("3s", lambda: "late")):
+            case int(number):
+                got.append(await work(number))
+            case late:
+                got.append(late)
+    return got
+
+
+@workflow(max_duration="30d")
+async def trip(ctx: Context) -> None:
+    async with ctx.saga() as saga:
+        await saga.run(work, "car", undo=work)
+        await saga.run(work, "hotel", undo=work)
+        await ctx.wait(go)
+
+
+@workflow(max_duration="30d")
+async def gated(ctx: Context, round: int | None) -> list[Any]:
+    if not round:
+        await work("first round")
+        ctx.continue_as_new(1)
+    return [await work(1), await gate("door"), await ctx.wait(go)]
+
+
+ALL = (approval, wide, inbox, trip, gated)
+
+
+async def send(told: Run[Any], what: Any, value: Any, key: str) -> None:
+    with suppress(NotFound):  # the run has ended
+        await told.signal(what, value, dedupe_key=key)
+
+
+async def approve(told: Run[Any]) -> None:
+    await asyncio.sleep(3)
+    await send(told, go, LARGE, "go")
+
+
+async def nothing(told: Run[Any]) -> None:
+    """It goes on by itself."""
+
+
+async def write(told: Run[Any]) -> None:
+    await send(told, news, 1, "one")
+    await send(told, news, 2, "two")
+    await send(told, news, 2, "two")
+
+
+async def cancel(told: Run[Any]) -> None:
+    await asyncio.sleep(3)
+    await told.cancel("rain")
+
+
+async def retry(told: Run[Any]) -> None:
+    """The door is shut until the run has failed once."""
+    await send(told, go, "early", "go")
+    if not [r async for r in told.history() if r["do"] == "ReopenRun"]:
+        fails[:] = ["door"]
+        with suppress(PerdureError, StepFailed):
+            await told.result()
+    fails.clear()
+    while await told.status() == "failed":
+        try:
+            await told.retry(failed=True)
+        except StoreError:
+            await asyncio.sleep(1)  # the claim of the one who crashed is not free yet
+
+
+Tell = Callable[[Run[Any]], Awaitable[None]]
+SCENES: dict[str, tuple[Any, Tell, Any]] = {
+    "approval": (approval, approve, [1, 6000, 2]),
+    "wide": (wide, nothing, [0, 1, 2, 3, 9, "end"]),
+    "inbox": (inbox, write, [1, 2, "late"]),
+    "trip": (trip, cancel, "canceled"),
+    "gated": (gated, retry, [1, "door", "early"]),
+}
+
+
+class VirtualFile(SqliteStore):
+    """A SQLite file by the loop's clock, also in its own threads."""
+
+    async def open(self) -> None:
+        self.loop = asyncio.get_running_loop()
+        self.began = VirtualClock().now() - round(self.loop.time() * 1_000_000)
+        await super().open()
+
+    def now(self) -> int:
+        return self.began + round(self.loop.time() * 1_000_000)
+
+
+@pytest.fixture(params=["memory", "sqlite"])
+def opener(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[[], Any]:
+    """Opens the same store as another process would."""
+    if request.param == "sqlite":
+        return lambda: VirtualFile(tmp_path / "runs.db", synchronous="normal")
+    memory = VirtualStore()
+    return lambda: memory
+
+
+@asynccontextmanager
+async def process(store: Any) -> AsyncIterator[Engine]:
+    """An engine that parks as soon as it can, and is killed at the end with all its store held."""
+    engine = engine_on(store, *ALL, park_after=0)
+    try:
+        await engine.__aenter__()
+        yield engine
+    finally:
+        await kill(engine)
+        getattr(store, "crash", lambda worker: None)(engine._shell.worker)
+        await store.close()
+
+
+async def live(engine: Engine, name: str, id: str) -> Any:
+    """Start or join the run, tell it all it is to be told, and see how it ends."""
+    definition, tell, _ = SCENES[name]
+    started: Run[Any] = await engine.start(definition, id=id, if_exists="join")
+    await tell(started)
+    try:
+        return await started.result(timeout="1h")
+    except PerdureError:
+        return await started.status()
+
+
+async def until_crash(store: CrashingStore, name: str, id: str) -> Any:
+    """How the run ended, or None after a crash."""
+    async with process(store) as engine:
+        living = asyncio.ensure_future(live(engine, name, id))
+        crashed = asyncio.ensure_future(store.crashed.wait())
+        await asyncio.wait([living, crashed], return_when=asyncio.FIRST_COMPLETED)
+        ended = None if store.crashed.is_set() else living.result()
+        living.cancel()
+        crashed.cancel()
+        await asyncio.wait([living, crashed])
+        return ended
+
+
+def outcomes(rows: list[StoredRow]) -> list[tuple[str, int]]:
+    """(task, attempt) of every recorded outcome, attempts from 0."""
+    return [
+        (action.task, action.attempt)
+        for row in rows
+        for transition in decode_row(row.body)
+        for action in transition.actions
+        if type(action).__name__ in ("CompleteTask", "FailTask", "RetryTask")
+    ]
+
+
+async def crash_once(opener: Callable[[], Any], name: str, at: int, when: When) -> bool:
+    """Crash at this write, then go on; False when the run has no such write."""
+    made.clear()
+    fails.clear()
+    id = f"{at}-{when}"
+    store = CrashingStore(opener(), at, when)
+    ended = await until_crash(store, name, id)
+    if not store.crashed.is_set():
+        assert ended == SCENES[name][2]
+        return False
+    before = set(made)
+    inner = opener()
+    await inner.open()
+    recorded = await rows_of(inner, name, id)
+    async with process(inner) as engine:
+        ended = await live(engine, name, id)
+        rows = await rows_of(inner, name, id)
+        row = await inner.describe(name, id)
+    assert ended == SCENES[name][2]
+    if recorded and rows[0].seq == recorded[0].seq:  # going on as new leaves the old life behind
+        assert rows[: len(recorded)] == recorded
+    assert [r.seq for r in rows] == list(range(rows[0].seq, rows[0].seq + len(rows)))
+    status = fold(since_continued([t for r in rows for t in decode_row(r.body)])).status
+    assert (status, row.owner) == (row.status, None)
+    decided = outcomes(rows)
+    assert len(decided) == len(set(decided)), "an outcome was decided twice"
+    again = {outcome for outcome, times in made.items() if times > 1}
+    assert again <= before - set(outcomes(recorded)), "made again though not in flight"
+    assert max(made.values()) <= 2
+    return True
+
+
+@pytest.mark.parametrize("when", ["before", "after"])
+@pytest.mark.parametrize("name", SCENES)
+def test_a_crash_at_any_write_changes_nothing_of_how_a_workflow_ends(
+    opener: Callable[[], Any], name: str, when: When
+) -> None:
+    async def main() -> int:
+        at = 1
+        while await crash_once(opener, name, at, when):
+            at += 1
+        return at - 1
+
+    points = run(main(), PATIENCE)
+    assert points >= 4, f"only {points} crash points"
