@@ -17,22 +17,29 @@ from msgspec import Raw
 from perdure.codec.journal import encode_row
 from perdure.kernel.actions import (
     AnyAction,
+    BeginRun,
     BufferSignal,
+    CancelChild,
     CancelTasks,
+    ChildFound,
     Claimed,
     CompleteTask,
     ConsumeSignal,
+    Continued,
     CreateTask,
     DispatchTask,
     FailTask,
     FinishRun,
     Ignored,
     OpenRun,
+    Patched,
     Refused,
     ReopenRun,
+    RequestStop,
     ResolveWait,
     RetryTask,
     SetPaused,
+    StartChild,
     Transition,
 )
 from perdure.model.failure import FailureRecord
@@ -255,6 +262,69 @@ def large_waits() -> Journal:
     ]
 
 
+def workflow() -> Journal:
+    """A workflow with a guarded change, a child that it owns and lets go of, one that it spawned,
+    and a cancel; retried, and cancelled again."""
+    stop = FailureRecord("workflow.canceled", "enough", permanent=True)
+    return [
+        [Transition(AT, [_opened(), BeginRun(), Patched("new-way")])],
+        [
+            Transition(
+                AT + 1,
+                [
+                    CreateTask("t1", "pay", "pending", Raw(b"5"), digest="0" * 32),
+                    StartChild("t1", "pay", "pay", "order/order-1/pay"),
+                    CreateTask("t2", "tell", "pending"),
+                    StartChild("t2", "tell", "tell", "order/order-1/tell", detached=True),
+                ],
+            )
+        ],
+        [
+            Transition(AT + 2, [ChildFound("t1", "pay", True)]),
+            Transition(
+                AT + 2,
+                [
+                    ChildFound("t2", "tell", False),
+                    CompleteTask("t2", "tell", output=Raw(b'"order/order-1/tell"')),
+                ],
+            ),
+        ],
+        [
+            Transition(
+                AT + 3,
+                [
+                    RequestStop(stop),
+                    CancelChild("t1", "pay", "pay", "order/order-1/pay"),
+                    CancelTasks(stop, ("pay",), "canceled"),
+                    FinishRun("canceled", failure=stop),
+                ],
+            )
+        ],
+        [Transition(AT + 4, [ReopenRun("3", "9f2c", ("pay",), kept=2)])],
+    ]
+
+
+def continued() -> Journal:
+    """A workflow that goes on as new, paused, with a kept signal; its values stand apart."""
+    big = Raw(b'"' + b"x" * 5000 + b'"')
+    return [
+        [Transition(AT, [_opened(), BeginRun()])],
+        [
+            Transition(
+                AT + 1,
+                [
+                    Continued(
+                        "order", "order-1", "3", "9f2c", "3.11", big, config=big,
+                        metadata={"tenant": "a"}, deadline=AT + 60_000_000, paused=True, life=3,
+                    ),
+                    BufferSignal("m1", "news", Raw(b"1")),
+                    BeginRun(),
+                ],
+            )
+        ],
+    ]  # fmt: skip
+
+
 JOURNALS = {
     "order-v1": order,
     "failure-v1": failure,
@@ -263,6 +333,8 @@ JOURNALS = {
     "waits-v1": waits,
     "reopened-v1": reopened,
     "large-waits-v1": large_waits,
+    "workflow-v1": workflow,
+    "continued-v1": continued,
 }
 
 

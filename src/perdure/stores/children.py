@@ -13,7 +13,7 @@ import msgspec
 from msgspec import Raw
 
 from perdure.model.status import RunStatus
-from perdure.stores.port import Message, NewRun, StoredDefinition
+from perdure.stores.port import NEVER, Message, NewRun, StoredDefinition
 
 STARTED: Final = "child-started"
 FINISHED: Final = "child-finished"
@@ -77,6 +77,11 @@ class FinishedBody(msgspec.Struct, frozen=True):
     status: RunStatus
     output: Raw = _NULL
     failure: Raw = _NULL
+
+
+def due_by(run: NewRun, now: int) -> NewRun:
+    """A child is due when it is made, by the store's clock: the clock of who made it may differ."""
+    return msgspec.structs.replace(run, ready_at=now) if now < run.ready_at < NEVER else run
 
 
 def started_id(task: str) -> str:

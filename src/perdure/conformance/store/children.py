@@ -69,6 +69,18 @@ class Children(StoreBed):
         assert claim.key == key(2)
 
     @scene
+    async def test_a_child_is_due_by_the_stores_clock_whoever_made_it(self, store: Store) -> None:
+        await store.register(worker("w1"))
+        await start(store, new(1, owner="w1"))
+        later = store.now() + 3_600_000_000
+        ahead = new(2, ready_at=later)
+        call = ChildStart("t", "n", ("order", "run-2"), ahead, definition())
+        await commit(store, row(1, 2, outgoing=[call]))
+        [claim] = await store.claim_runs("w1", ["order"], 9)
+        assert claim.key == key(2)
+        assert (await store.load(key(2))).run.not_before <= store.now()
+
+    @scene
     async def test_one_that_is_there_is_joined_as_it_is_whatever_is_asked(
         self, store: Store
     ) -> None:

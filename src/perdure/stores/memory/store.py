@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 from perdure.model.errors import NotFound, PayloadMissing, RunActive, StoreError
-from perdure.stores.children import ChildStart
+from perdure.stores.children import ChildStart, due_by
 from perdure.stores.hints import Hints
 from perdure.stores.memory.children import Children
 from perdure.stores.memory.moving import restore, save
@@ -140,7 +140,7 @@ class MemoryStore:
     def _start_child(self, start: ChildStart) -> None:
         assert start.run is not None and start.definition is not None  # noqa: PT018
         self._definitions.setdefault(start.definition.hash, start.definition)
-        self._start(start.run)
+        self._start(due_by(start.run, self.now()))
 
     def _told(self) -> None:
         """Let others in this process know what runs were told of one another."""

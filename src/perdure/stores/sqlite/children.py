@@ -12,6 +12,7 @@ from perdure.stores.children import (
     ChildCancel,
     ChildStart,
     cancel_message,
+    due_by,
     finished_id,
     finished_message,
     refused_message,
@@ -100,7 +101,7 @@ def _make(db: Connection, start: ChildStart, now: int, sent: Sent) -> None:
     d, new = start.definition, start.run
     assert d is not None and new is not None  # noqa: PT018
     db.execute(query("define"), (d.hash, d.name, d.version, d.kind, d.source, d.created))
-    insert_runs(db, [new])
+    insert_runs(db, [due_by(new, now)])
     carry_out(db, [new.first], now, sent)
 
 

@@ -234,7 +234,6 @@ async def chain(ctx: Context) -> list[str]:
     return [first, *rest, await brittle("d")]
 
 
-@pytest.mark.rule("G-106")
 @pytest.mark.parametrize("failing", ["a", "b", "c", "d"])
 def test_a_failed_run_retried_repeats_what_failed_and_what_came_after(failing: str) -> None:
     async def main() -> None:

@@ -1,5 +1,5 @@
--- Runs that wait for other runs, and runs that go on as new. Only adds: statements of schema 2 go on
--- working.
+-- Runs that wait for other runs, and runs that go on as new. Only adds: statements of schema 2 go
+-- on working.
 CREATE TABLE waiter (
     -- The run that is waited for: by name, since it may have to be moved here first.
     definition TEXT NOT NULL,

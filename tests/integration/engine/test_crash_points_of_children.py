@@ -1,0 +1,210 @@
+"""Every write of a parent and its child, and of a run that goes on as new, is once the last one of
+its process, undone or unanswered: there is one child, its end is told once, nothing is lost."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from perdure import Channel, Context, Signal, step, workflow
+from perdure.client.engine import Engine
+from perdure.codec.journal import decode_row
+from perdure.model.errors import Canceled
+from perdure.stores.sqlite.store import SqliteStore
+from tests.virtual.crashing import CrashingStore, When, rows_of
+from tests.virtual.engines import engine_on, kill
+from tests.virtual.loop import run
+from tests.virtual.stores import VirtualStore
+
+LARGE = "x" * 6000
+#: Real seconds a jump in time waits for the threads of SQLite.
+PATIENCE = 0.002
+
+go = Signal("go", int)
+news = Channel("news", int)
+
+
+@step
+async def work(value: Any) -> Any:
+    await asyncio.sleep(0.01)
+    return value
+
+
+@workflow(max_duration=None)
+async def child(ctx: Context, text: str) -> str:
+    await ctx.sleep(1)
+    return await work(text) + LARGE
+
+
+@workflow(max_duration=None)
+async def parent(ctx: Context) -> list[Any]:
+    await work(1)
+    one, other = await asyncio.gather(ctx.child(child, "a"), ctx.child(child, LARGE, id="other"))
+    spawned = await ctx.spawn(child, "b", id="spawned")
+    return [len(one), len(other), spawned, await work(2)]
+
+
+@workflow(max_duration=None)
+async def endless(ctx: Context) -> None:
+    try:
+        await ctx.wait(go)
+    finally:
+        await work("tidy")
+
+
+@workflow(max_duration=None)
+async def gives_up(ctx: Context) -> str:
+    try:
+        async with asyncio.timeout(2):
+            await ctx.child(endless, id="owned")
+    except TimeoutError:
+        pass
+    return str(await work("gave up"))
+
+
+@workflow(max_duration=None)
+async def lives(ctx: Context, life: int) -> str:
+    seen = await ctx.receive(news)
+    await work(seen)
+    if life < 3:
+        ctx.continue_as_new(life + 1)
+    await ctx.child(child, "last")
+    return f"{life} {seen}"
+
+
+THINGS = (parent, child, endless, gives_up, lives, work)
+Opener = Callable[[], Any]
+
+
+@pytest.fixture(params=["memory", "sqlite"])
+def opener(request: pytest.FixtureRequest, tmp_path: Path) -> Opener:
+    """Opens a new store, or after that the same store as another process would."""
+    if request.param == "sqlite":
+        paths = iter(range(1000))
+
+        def fresh() -> Callable[[], Any]:
+            path = tmp_path / f"{next(paths)}.db"
+            return lambda: SqliteStore(path, synchronous="normal")
+
+        return fresh
+
+    def one() -> Callable[[], Any]:
+        store = VirtualStore()
+        return lambda: store
+
+    return one
+
+
+@asynccontextmanager
+async def process(store: Any) -> AsyncIterator[Engine]:
+    """An engine that is killed at the end, with whatever its store held."""
+    engine = engine_on(store, *THINGS)
+    try:
+        await engine.__aenter__()
+        yield engine
+    finally:
+        await kill(engine)
+        getattr(store, "crash", lambda worker: None)(engine._shell.worker)
+        await store.close()
+
+
+async def play_parent(engine: Engine) -> Any:
+    return await engine.run(parent, id="1")
+
+
+async def play_giving_up(engine: Engine) -> Any:
+    result = await engine.run(gives_up, id="1")
+    with pytest.raises(Canceled, match="does not wait for it any more"):
+        await engine.get(endless, "owned").result()
+    return result
+
+
+async def play_lives(engine: Engine) -> Any:
+    started = await engine.start(lives, 1, id="1", if_exists="join")
+    if await started.status() == "running":
+        for number in range(3):
+            await started.signal(news, number, dedupe_key=f"n{number}")
+    return await started.result()
+
+
+PLAYS: dict[str, tuple[Callable[[Engine], Any], Any, tuple[tuple[str, str], ...]]] = {
+    "parent": (
+        play_parent, [6001, 12000, "spawned", 2],
+        (("child", "parent/1/child"), ("child", "other"), ("child", "spawned")),
+    ),
+    "gives-up": (play_giving_up, "gave up", (("endless", "owned"),)),
+    "lives": (play_lives, "3 2", (("child", "lives/1/child@3"),)),
+}  # fmt: skip
+
+
+async def until_crash(store: CrashingStore, play: Callable[[Engine], Any]) -> Any:
+    """Work until the crash; the result if it ended before."""
+    async with process(store) as engine:
+        running = asyncio.ensure_future(play(engine))
+        crashed = asyncio.ensure_future(store.crashed.wait())
+        await asyncio.wait([running, crashed], return_when=asyncio.FIRST_COMPLETED)
+        crashed.cancel()
+        ended = running.result() if running.done() and not store.crashed.is_set() else None
+        running.cancel()
+        await asyncio.wait([running, crashed])
+        return ended
+
+
+async def crash_once(fresh: Callable[[], Opener], name: str, at: int, when: When) -> bool:
+    """Crash at this write, then go on; False when there is no such write."""
+    play, expected, children = PLAYS[name]
+    opener = fresh()
+    store = CrashingStore(opener(), at, when)
+    ended = await until_crash(store, play)
+    if not store.crashed.is_set():
+        assert ended == expected
+        return False
+    inner = opener()
+    await inner.open()
+    recorded = {run: await rows_of(inner, *run) for run in ((name, "1"), *children)}
+    async with process(inner) as engine:
+        assert await play(engine) == expected
+        await asyncio.sleep(10)
+        runs = sorted([(info.workflow, info.id) async for info in engine.runs()])
+        assert runs == sorted([(name, "1"), *children])
+        for run_name, before in recorded.items():
+            rows = await rows_of(inner, *run_name)
+            later = [row for row in before if row.seq >= rows[0].seq]
+            assert rows[: len(later)] == later, f"{run_name} is not what it was"
+            assert [row.seq for row in rows] == list(range(rows[0].seq, rows[0].seq + len(rows)))
+            _told_once(rows)
+    return True
+
+
+def _told_once(rows: Any) -> None:
+    """Nothing of a child is recorded twice."""
+    said = [
+        (type(action).__name__, action.task)
+        for row in rows
+        for transition in decode_row(row.body)
+        for action in transition.actions
+        if type(action).__name__ in ("StartChild", "ChildFound", "CompleteTask", "CancelChild")
+    ]
+    assert len(said) == len(set(said))
+
+
+@pytest.mark.rule("W-34", "W-35")
+@pytest.mark.parametrize("when", ["before", "after"])
+@pytest.mark.parametrize("name", PLAYS)
+def test_a_crash_at_any_write_makes_no_second_child_and_loses_no_end(
+    opener: Callable[[], Opener], name: str, when: When
+) -> None:
+    # scenarios 51, 208
+    async def main() -> int:
+        at = 1
+        while await crash_once(opener, name, at, when):
+            at += 1
+        return at - 1
+
+    points = run(main(), PATIENCE)
+    assert points >= 6, f"only {points} crash points"
