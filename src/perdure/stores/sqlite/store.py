@@ -56,6 +56,7 @@ from perdure.stores.sqlite.driver import (
     patiently,
 )
 from perdure.stores.sqlite.due import Due, look
+from perdure.stores.sqlite.in_place import InPlace, check_log
 from perdure.stores.sqlite.journal import commit_rows
 from perdure.stores.sqlite.locks import FileLock, WorkerLocks
 from perdure.stores.sqlite.migrate import (
@@ -114,8 +115,7 @@ class SqliteStore:
         self._read_only = read_only
         self._timeout = busy_timeout
         self._lock: FileLock | None = None
-        #: Which file it is, whatever its name: device and number.
-        self._file: tuple[int, int] | None = None
+        self._in_place = InPlace(self.path)
         self._workers = WorkerLocks(Path(f"{self.path}-workers"))
         self._writer: Writer | None = None
         self._readers: Readers | None = None
@@ -137,7 +137,7 @@ class SqliteStore:
             self._looking = await asyncio.to_thread(self._look)
         else:
             db = await asyncio.to_thread(self._open)
-            self._writer = Writer(db, self.path, timeout=self._timeout)
+            self._writer = Writer(db, self.path, timeout=self._timeout, check=self._in_place.check)
         self._readers = Readers(self.path, timeout=self._timeout, only=self._read_only)
 
     def _look(self) -> Connection:
@@ -164,6 +164,7 @@ class SqliteStore:
         self._lock = lock_file(self.path, unsafe=self._unsafe, timeout=self._timeout)
         db: Connection | None = None
         try:
+            check_log(self.path, Path(f"{self.path}-workers"), self._timeout)
             db = connect(self.path, "rwc")
             opened = db
             patiently(lambda: self._prepare(opened), self._timeout)
@@ -188,7 +189,7 @@ class SqliteStore:
         db.execute(f"PRAGMA fullfsync = {int(self._synchronous == 'full')}")
         db.execute("PRAGMA wal_autocheckpoint = 0")
         migrate(db, self.path)
-        self._file = self._file_now()
+        self._in_place.remember()
 
     def _release_lock(self) -> None:
         if self._lock is not None:
@@ -237,7 +238,7 @@ class SqliteStore:
             return
         if any(type(row.change) in _FREES for row in rows):
             done = self._freeing(done)
-        self._writer.submit(lambda db: commit_rows(self._there(db), rows), done, len(rows))
+        self._writer.submit(lambda db: commit_rows(db, rows), done, len(rows))
 
     def start(self, runs: Sequence[NewRun], done: StartDone) -> None:
         if self._writer is None:
@@ -245,7 +246,7 @@ class SqliteStore:
             return
         if any(new.owner is None for new in runs):
             done = self._freeing(done)
-        self._writer.submit(lambda db: start_runs(self._there(db), runs), done, 2 * len(runs))
+        self._writer.submit(lambda db: start_runs(db, runs), done, 2 * len(runs))
 
     async def define(self, definition: StoredDefinition) -> None:
         d = definition
@@ -256,7 +257,7 @@ class SqliteStore:
         await self._write.call(lambda db: versions.publish(db, definition))
 
     async def restore(self, saved: SavedRun, purge_at: int | None) -> Started:
-        return await self._write.call(lambda db: moving.restore(self._there(db), saved, purge_at))
+        return await self._write.call(lambda db: moving.restore(db, saved, purge_at))
 
     async def purge(self, limit: int) -> int:
         write, purged = self._write, 0
@@ -412,7 +413,7 @@ class SqliteStore:
         if limit <= 0 or self._due.none(names, write.peek(data_version), now):
             return []
         changes = self._due.changes
-        found = await write.call(lambda db: look(self._there(db), worker, names, limit, now), limit)
+        found = await write.call(lambda db: look(db, worker, names, limit, now), limit)
         self._due.learn(names, changes, found)
         return found.claims
 
@@ -450,23 +451,6 @@ class SqliteStore:
         if self._readers is None:
             raise self._not_open()
         return self._readers
-
-    def _there(self, db: Connection) -> Connection:
-        """The connection, if the file it has open is still the one at the path. Once it is not,
-        what is written is gone with the last process that has it open: better that nothing is."""
-        if self._file_now() != self._file:
-            raise StoreError(
-                f"database {self.path} was moved, deleted or replaced while in use: put it back, "
-                "nothing is written until then; or start anew with what is there now"
-            )
-        return db
-
-    def _file_now(self) -> tuple[int, int] | None:
-        try:
-            found = self.path.stat()
-        except OSError:
-            return None
-        return found.st_dev, found.st_ino
 
     def _no_writer(self) -> Exception:
         if self._readers is None:
