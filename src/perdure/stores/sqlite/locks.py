@@ -86,7 +86,8 @@ class FileLock:
         if fd < 0:
             return
         if remove:
-            self.path.unlink(missing_ok=True)
+            with suppress(OSError):  # what stays is removed when somebody tidies up
+                self.path.unlink()
         os.close(fd)
 
     def forget(self) -> None:
@@ -102,7 +103,7 @@ _HELD: Final[weakref.WeakSet[FileLock]] = weakref.WeakSet()
 def _is_still(path: Path, fd: int) -> bool:
     try:
         there = path.stat()
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         return False
     mine = os.fstat(fd)
     return (there.st_ino, there.st_dev) == (mine.st_ino, mine.st_dev)
@@ -115,6 +116,19 @@ def _after_fork() -> None:
 
 # A child that kept the file open would keep its dead parent's lock alive.
 os.register_at_fork(after_in_child=_after_fork)
+
+
+def is_locked(path: Path) -> bool:
+    """Whether somebody, also of this process, holds the lock of a file that is there alone.
+    Raises OSError."""
+    fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(fd)
+    return False
 
 
 def holder(path: Path) -> str:
@@ -183,13 +197,16 @@ class WorkerLocks:
     def is_dead(self, worker: str, until: int) -> bool:
         """Whether nobody holds the worker's lock; its lease lasts `until`. A file that is not
         there says nothing: the database was copied, or the file removed under a live worker, who
-        makes it anew at its next beat. Then the lease says how long to wait, where there is one."""
+        makes it anew at its next beat. Then the lease says how long to wait, where there is one.
+        Nor does one that cannot be opened."""
         if worker in self._mine:
             return False
         try:
             lock = FileLock.take_there(self._file(worker))
-        except FileNotFoundError:
+        except (FileNotFoundError, NotADirectoryError):
             return until == NEVER
+        except OSError:
+            return False
         if lock is None:
             return False
         lock.release(remove=True)
@@ -200,18 +217,11 @@ class WorkerLocks:
         if worker in self._mine:
             return False
         try:
-            fd = os.open(self._file(worker), os.O_RDONLY | os.O_CLOEXEC)
-        except FileNotFoundError:
+            return not is_locked(self._file(worker))
+        except (FileNotFoundError, NotADirectoryError):
             return until == NEVER
         except OSError:
             return False
-        try:
-            fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return False
-        finally:
-            os.close(fd)
-        return True
 
     def tidy(self, registered: Collection[str]) -> None:
         """Remove lock files that nobody holds and that belong to no registered worker. Fresh ones

@@ -57,6 +57,7 @@ from perdure.stores.sqlite.driver import (
     patiently,
 )
 from perdure.stores.sqlite.due import Due, look
+from perdure.stores.sqlite.in_place import InPlace, check_log
 from perdure.stores.sqlite.journal import commit_rows
 from perdure.stores.sqlite.locks import FileLock, WorkerLocks
 from perdure.stores.sqlite.migrate import (
@@ -115,8 +116,7 @@ class SqliteStore:
         self._read_only = read_only
         self._timeout = busy_timeout
         self._lock: FileLock | None = None
-        #: Which file it is, whatever its name: device and number.
-        self._file: tuple[int, int] | None = None
+        self._in_place = InPlace(self.path)
         self._workers = WorkerLocks(Path(f"{self.path}-workers"))
         self._writer: Writer | None = None
         self._readers: Readers | None = None
@@ -138,7 +138,7 @@ class SqliteStore:
             self._looking = await asyncio.to_thread(self._look)
         else:
             db = await asyncio.to_thread(self._open)
-            self._writer = Writer(db, self.path, timeout=self._timeout)
+            self._writer = Writer(db, self.path, timeout=self._timeout, check=self._in_place.check)
         self._readers = Readers(self.path, timeout=self._timeout, only=self._read_only)
 
     def _look(self) -> Connection:
@@ -165,6 +165,7 @@ class SqliteStore:
         self._lock = lock_file(self.path, unsafe=self._unsafe, timeout=self._timeout)
         db: Connection | None = None
         try:
+            check_log(self.path, Path(f"{self.path}-workers"), self._timeout)
             db = connect(self.path, "rwc")
             opened = db
             patiently(lambda: self._prepare(opened), self._timeout)
@@ -189,7 +190,7 @@ class SqliteStore:
         db.execute(f"PRAGMA fullfsync = {int(self._synchronous == 'full')}")
         db.execute("PRAGMA wal_autocheckpoint = 0")
         migrate(db, self.path)
-        self._file = self._file_now()
+        self._in_place.remember()
 
     def _release_lock(self) -> None:
         if self._lock is not None:
@@ -261,7 +262,7 @@ class SqliteStore:
         def work(db: Connection) -> Any:
             sent.clear()
             after = partial(carry_out, db, now=self.now(), sent=sent)
-            return do(self._there(db), after=after)
+            return do(db, after=after)
 
         def answered(answer: Any) -> None:
             done(answer)
@@ -281,7 +282,7 @@ class SqliteStore:
     async def restore(self, saved: SavedRun, purge_at: int | None) -> Started:
         sent: Sent = []
         restore = partial(moving.restore, saved=saved, purge_at=purge_at, now=self.now(), sent=sent)
-        started = await self._write.call(lambda db: restore(self._there(db)))
+        started = await self._write.call(lambda db: restore(db))
         self._told(sent)
         return started
 
@@ -432,7 +433,7 @@ class SqliteStore:
         if limit <= 0 or self._due.none(names, write.peek(data_version), now):
             return []
         changes = self._due.changes
-        found = await write.call(lambda db: look(self._there(db), worker, names, limit, now), limit)
+        found = await write.call(lambda db: look(db, worker, names, limit, now), limit)
         self._due.learn(names, changes, found)
         return found.claims
 
@@ -470,23 +471,6 @@ class SqliteStore:
         if self._readers is None:
             raise self._not_open()
         return self._readers
-
-    def _there(self, db: Connection) -> Connection:
-        """The connection, if the file it has open is still the one at the path. Once it is not,
-        what is written is gone with the last process that has it open: better that nothing is."""
-        if self._file_now() != self._file:
-            raise StoreError(
-                f"database {self.path} was moved, deleted or replaced while in use: put it back, "
-                "nothing is written until then; or start anew with what is there now"
-            )
-        return db
-
-    def _file_now(self) -> tuple[int, int] | None:
-        try:
-            found = self.path.stat()
-        except OSError:
-            return None
-        return found.st_dev, found.st_ino
 
     def _no_writer(self) -> Exception:
         if self._readers is None:

@@ -51,11 +51,22 @@ _CHECKPOINT_PAGES: Final = 2000
 class Writer:
     """Runs pieces of work on the writing connection, one at a time, each with one answer."""
 
-    def __init__(self, db: Connection, path: Path, *, timeout: float, inline: bool = True) -> None:
+    def __init__(
+        self,
+        db: Connection,
+        path: Path,
+        *,
+        timeout: float,
+        inline: bool = True,
+        check: Callable[[], None] = lambda: None,
+    ) -> None:
+        """`check` raises StoreError where nothing must be written now."""
         self._db = db
         self._path = path
         self._timeout = timeout
         self._inline = inline
+        self._check = check
+        self._last: Work[None] | None = None
         self._loop = asyncio.get_running_loop()
         self._queue: SimpleQueue[tuple[Work[Any], Done[Any]] | None] = SimpleQueue()
         self._gate = threading.Lock()
@@ -112,6 +123,7 @@ class Writer:
     async def close(self, last: Work[None]) -> None:
         """Finish everything queued, then `last`, then end the thread."""
         self._inline = False
+        self._last = last
         try:
             await self.call(last)
         finally:
@@ -212,6 +224,8 @@ class Writer:
             # Rolling back failed before. A statement that counts on being its own transaction
             # would become a part of this one, and be taken for durable.
             self._db.execute("ROLLBACK")
+        if work is not self._last:
+            self._check()
         return work(self._db)
 
     def _told(self, error: Exception) -> Exception:

@@ -1,0 +1,90 @@
+"""Whether the files of a database are still those that were opened: itself, its log, and the memory
+that its users share.
+
+One that was moved, deleted or replaced under an open connection is written to all the same, and
+what is written is gone with the last process that has it open; two processes with two logs
+overwrite each other. Better that nothing is written.
+"""
+
+from __future__ import annotations
+
+import time
+from contextlib import suppress
+from pathlib import Path
+from typing import Final, TypeAlias
+
+from perdure.model.errors import StoreError
+from perdure.stores.sqlite.locks import is_locked
+
+_Which: TypeAlias = tuple[int, int] | None
+_PAUSE: Final = 0.02
+
+
+class InPlace:
+    """What the three files are, as of `remember`: each a device and a number."""
+
+    __slots__ = ("_log", "_path", "_shared", "_was")
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._log, self._shared = log_of(path), Path(f"{path}-shm")
+        self._was: tuple[_Which, _Which, _Which] = (None, None, None)
+
+    def remember(self) -> None:
+        """They are as they are to be. A log that is not there yet is not asked for."""
+        self._was = (_which(self._path), _which(self._log), _which(self._shared))
+
+    def check(self) -> None:
+        """Raise StoreError when one of them is another now, or gone."""
+        path, log, shared = self._was
+        if _which(self._path) != path:
+            raise StoreError(
+                f"database {self._path} was moved, deleted or replaced while in use: put it back, "
+                "nothing is written until then; or start anew with what is there now"
+            )
+        if (log and _which(self._log) != log) or (shared and _which(self._shared) != shared):
+            raise StoreError(lost_log(self._path))
+
+
+def log_of(path: Path) -> Path:
+    """The log of a database."""
+    return Path(f"{path}-wal")
+
+
+def lost_log(path: Path) -> str:
+    """What to say of a log that was taken away under those who use it."""
+    return (
+        f"the log of database {path} (-wal, -shm) was moved, deleted or replaced while in use: "
+        "nothing is written until it is back; else end the workers, which saves what they have "
+        "recorded, and start them anew"
+    )
+
+
+def check_log(path: Path, folder: Path, timeout: float) -> None:
+    """Before a database is opened: while a worker lives there is a log. Raise StoreError where it
+    was taken away: a second one would be begun. Waits for a worker that is just leaving."""
+    deadline = time.monotonic() + timeout
+    while _lives_without_log(path, folder):
+        if time.monotonic() > deadline:
+            raise StoreError(lost_log(path))
+        time.sleep(_PAUSE)
+
+
+def _lives_without_log(path: Path, folder: Path) -> bool:
+    """Whether a worker lived when there was no log: its lock was held before and after."""
+    log = log_of(path)
+    if log.exists():
+        return False
+    for file in folder.glob("*.lock"):
+        with suppress(OSError):  # it ended meanwhile, or it is not ours to ask
+            if is_locked(file) and not log.exists() and is_locked(file):
+                return True
+    return False
+
+
+def _which(path: Path) -> _Which:
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
