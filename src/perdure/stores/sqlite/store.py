@@ -282,7 +282,7 @@ class SqliteStore:
     async def restore(self, saved: SavedRun, purge_at: int | None) -> Started:
         sent: Sent = []
         restore = partial(moving.restore, saved=saved, purge_at=purge_at, now=self.now(), sent=sent)
-        started = await self._write.call(lambda db: restore(db))
+        started = await self._write.call(restore)
         self._told(sent)
         return started
 
