@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -150,6 +151,59 @@ def test_a_file_that_is_cut_off_or_changed_anywhere_is_refused_whole() -> None:
     bad.write_bytes(data[:-20])
     assert "cut off" in perdure("import", "bad.jsonl", *store, code=2).stderr
     assert not Path("third.db").exists()
+
+
+def sealed(lines: list[dict[str, Any]]) -> bytes:
+    """An export file of these lines, with checksums that are right."""
+    whole, run, runs = b"", sha256(), 0
+    for line in lines:
+        if "run" in line:
+            run, runs = sha256(), runs + 1
+        if "end" in line:
+            line["end"]["sha256"] = run.hexdigest()
+        if "done" in line:
+            line["done"] = {"runs": runs, "sha256": sha256(whole).hexdigest()}
+        text = json.dumps(line, separators=(",", ":"), ensure_ascii=False).encode() + b"\n"
+        run.update(text)
+        whole += text
+    return whole
+
+
+@pytest.mark.usefixtures("moved")
+@pytest.mark.parametrize(
+    ("part", "field", "value"),
+    [
+        ("run", "created", 2**70), ("run", "created", -1), ("run", "finished", 2**62),
+        ("run", "deadline", 2**63), ("run", "epoch", 2**64), ("run", "crashes", -1),
+        ("run", "not_before", 2**64), ("run", "metadata", []), ("run", "failure", {"x": 1}),
+        ("run", "finished", None), ("run", "key", "zz"), ("row", "at", 2**64),
+        ("row", "commit", 2**64), ("row", "read", -1), ("definition", "created", 2**66),
+        ("definition", "name", "\x1b[31m"), ("head", "format", 2**70),
+    ],
+)  # fmt: skip
+def test_a_file_that_was_changed_with_care_is_refused_whole(
+    part: str, field: str, value: Any
+) -> None:
+    """Its checksums are right; what it says no store could keep, or no command show."""
+    lines = [json.loads(line) for line in Path("runs.jsonl").read_text("utf-8").splitlines()]
+    Path("bad.jsonl").write_bytes(sealed(lines))
+    told("import", "bad.jsonl", "--dry-run", "--store", "sqlite:///third.db")
+    # The last one of its kind: what comes before it is not let in either.
+    line = next(one for one in reversed(lines) if part in one or (part == "head" and "by" in one))
+    (line if part == "head" else line[part])[field] = value
+    Path("bad.jsonl").write_bytes(sealed(lines))
+    perdure("import", "bad.jsonl", "--store", "sqlite:///third.db", code=2)
+    assert told("list", "--store", "sqlite:///third.db")["runs"] == []
+
+
+@pytest.mark.usefixtures("moved")
+def test_two_runs_of_a_file_do_not_share_a_key() -> None:
+    lines = [json.loads(line) for line in Path("runs.jsonl").read_text("utf-8").splitlines()]
+    runs = [line["run"] for line in lines if "run" in line]
+    assert len(runs) > 1
+    runs[-1]["key"] = runs[0]["key"]
+    Path("bad.jsonl").write_bytes(sealed(lines))
+    assert "share a key" in perdure("import", "bad.jsonl", *THERE, code=2).stderr
 
 
 def test_a_newer_format_and_other_files_are_refused() -> None:

@@ -54,12 +54,16 @@ async def _import(
     from perdure.client.moving import Imported, check, existing, import_run
 
     runs: list[tuple[RunName, str]] = []
+    keys: set[bytes] = set()
     for saved in ExportReader(source, name):
         check(saved)
         runs.append((RunName(saved.run.definition, saved.run.id), saved.run.status))
+        keys.add(saved.run.key)
     twice = [str(run) for run, count in Counter(run for run, _ in runs).items() if count > 1]
     if twice:
         raise usage(f"{name} has {', '.join(twice[:NAMED])} more than once: nothing was imported")
+    if len(keys) < len(runs):
+        raise usage(f"{name} has runs that share a key: nothing was imported")
     async with Client(store) as client:
         there = set(await existing(client, [run for run, _ in runs]))
         if there and not skip:

@@ -6,10 +6,10 @@ plain JSON on one line stands as base64 under the same name with `_b64`.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, Final, TypeAlias
 
 import msgspec
-from msgspec import Raw
+from msgspec import Meta, Raw
 
 from perdure.model.status import RunStatus
 
@@ -28,6 +28,10 @@ OF_RUN: Final = (
 )  # fmt: skip
 
 
+#: What every store can keep.
+Count: TypeAlias = Annotated[int, Meta(ge=0, le=2**63 - 1)]
+
+
 class HeadLine(msgspec.Struct, kw_only=True):
     """What the file is, and in which format."""
 
@@ -42,7 +46,7 @@ class DefinitionLine(msgspec.Struct, kw_only=True):
     name: str
     version: str
     kind: str
-    created: int
+    created: Count
     source: RawOrNone = None
     source_b64: bytes | None = None
 
@@ -56,34 +60,34 @@ class RunLine(msgspec.Struct, kw_only=True):
     version: str
     hash: str
     status: RunStatus
-    created: int
-    epoch: int
-    base_seq: int
-    crashes: int = 0
-    finished: int | None = None
-    deadline: int | None = None
+    created: Count
+    epoch: Count
+    base_seq: Count
+    crashes: Count = 0
+    finished: Count | None = None
+    deadline: Count | None = None
     stalled: str | None = None
     metadata: RawOrNone = None
     metadata_b64: bytes | None = None
     output: RawOrNone = None
     output_b64: bytes | None = None
-    output_at: tuple[int, int] | None = None
+    output_at: tuple[Count, Count] | None = None
     failure: RawOrNone = None
     failure_b64: bytes | None = None
-    not_before: int = 0
-    rows: int
-    payloads: int
-    mail: int
+    not_before: Count = 0
+    rows: Count
+    payloads: Count
+    mail: Count
 
 
 class RowLine(msgspec.Struct, kw_only=True):
     """A row of its journal."""
 
-    seq: int
-    at: int
+    seq: Count
+    at: Count
     writer: str
-    commit: int
-    read: int
+    commit: Count
+    read: Count
     body: RawOrNone = None
     body_b64: bytes | None = None
 
@@ -91,8 +95,8 @@ class RowLine(msgspec.Struct, kw_only=True):
 class PayloadLine(msgspec.Struct, kw_only=True):
     """A large value of a row."""
 
-    seq: int
-    n: int
+    seq: Count
+    n: Count
     value: RawOrNone = None
     value_b64: bytes | None = None
 
@@ -100,7 +104,7 @@ class PayloadLine(msgspec.Struct, kw_only=True):
 class MailLine(msgspec.Struct, kw_only=True):
     """A message, read or not."""
 
-    n: int
+    n: Count
     id: str
     kind: str
     name: str
@@ -118,7 +122,7 @@ class EndLine(msgspec.Struct, kw_only=True):
 class DoneLine(msgspec.Struct, kw_only=True):
     """How many runs there were, and the checksum of all lines before."""
 
-    runs: int
+    runs: Count
     sha256: str
 
 

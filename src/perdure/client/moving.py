@@ -12,8 +12,10 @@ from typing import TYPE_CHECKING, Final, Literal
 import msgspec
 
 from perdure.client.client import rebuild
+from perdure.client.run import info_of, time_of
 from perdure.codec.journal import VALUES, decode_row
 from perdure.engine.loading import read_journal
+from perdure.kernel.moves import IllegalMove
 from perdure.model.durations import SECOND
 from perdure.model.errors import InvalidRequest, NotFound, PerdureError, RunActive
 from perdure.model.names import check_name, check_run_id
@@ -56,6 +58,7 @@ def check(saved: SavedRun) -> None:
     try:
         check_name(saved.run.definition)
         check_run_id(saved.run.id)
+        _check_row(saved)
         _check_journal(saved)
         _check_mail(saved)
         _check_payloads(saved)
@@ -63,9 +66,29 @@ def check(saved: SavedRun) -> None:
         raise InvalidRequest(f"{name}: {error}") from error
 
 
+def _check_row(saved: SavedRun) -> None:
+    """What every list of runs shows of it, and times that a calendar has."""
+    try:
+        info_of(saved.run)
+        for row in saved.journal:
+            time_of(row.at)
+        if saved.definition is not None:
+            time_of(saved.definition.created)
+        msgspec.json.decode(saved.run.metadata, type=dict[str, str])
+    except (msgspec.MsgspecError, ValueError, TypeError, OverflowError) as error:
+        raise InvalidRequest(f"its row cannot be read ({error})") from error
+    if (saved.run.status in TERMINAL) != (saved.run.finished is not None):
+        raise InvalidRequest(f"it is {saved.run.status}, and its row says another time of its end")
+    if (made := saved.definition) is not None and made.name != saved.run.definition:
+        raise InvalidRequest(f"its document is that of {made.name}")
+
+
 def _check_journal(saved: SavedRun) -> None:
     rows = [StoredRow(r.seq, r.at, r.writer, r.body, r.read) for r in saved.journal]
-    recorded = read_journal(LoadedRun(saved.run, rows))
+    try:
+        recorded = read_journal(LoadedRun(saved.run, rows))
+    except (IllegalMove, LookupError, ValueError, TypeError) as error:
+        raise InvalidRequest(f"its journal does not hold together ({error})") from error
     if not rows:
         raise InvalidRequest("it has no journal")
     if recorded.run.status != saved.run.status:

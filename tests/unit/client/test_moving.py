@@ -42,7 +42,7 @@ async def ended(store: VirtualStore) -> SavedRun:
     return found
 
 
-def changed(saved: SavedRun, **fields: Any) -> SavedRun:
+def changed(saved: Any, **fields: Any) -> Any:
     return msgspec.structs.replace(saved, **fields)
 
 
@@ -134,6 +134,31 @@ def newer(body: bytes) -> bytes:
         (
             lambda one: changed(one, run=msgspec.structs.replace(one.run, definition="No!")),
             "No!",
+        ),
+        *(
+            (lambda one, row=row: changed(one, run=changed(one.run, **row)), said)
+            for row, said in (
+                ({"metadata": b"[]"}, "its row cannot be read"),
+                ({"metadata": b'{"a":1}'}, "its row cannot be read"),
+                ({"failure": b'{"x":1}'}, "its row cannot be read"),
+                ({"failure": b'"x"'}, "its row cannot be read"),
+                ({"created": 2**62}, "its row cannot be read"),
+                ({"finished": None}, "another time of its end"),
+            )
+        ),
+        (
+            lambda one: changed(one, definition=changed(one.definition, name="\x1b[31m")),
+            "its document is that of",
+        ),
+        (
+            lambda one: changed(
+                one,
+                journal=[
+                    changed(r, body=r.body.replace(b'"node":"a","out', b'"node":"b","out'))
+                    for r in one.journal
+                ],
+            ),
+            "journal does not hold together",
         ),
     ],
 )

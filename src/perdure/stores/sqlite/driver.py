@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal, TypeVar
 
 from perdure.model.errors import StoreError
+from perdure.stores.sqlite.in_place import check_log
 
 if TYPE_CHECKING:
     import sqlite3
@@ -79,7 +80,9 @@ def check_version() -> None:
 
 def connect(path: Path, mode: Literal["rwc", "rw", "ro"]) -> Connection:
     """A connection without implicit transactions, used by one thread at a time: to a file that
-    may be created, that must be there, or that is only read. It waits for no lock by itself."""
+    may be created, that must be there, or that is only read. It waits for no lock by itself. Raises
+    StoreError where a new log would be begun beside one that workers still write."""
+    check_log(path)
     return sqlite3.connect(
         f"{path.as_uri()}?mode={mode}",
         uri=True,

@@ -17,6 +17,8 @@ from perdure.model.errors import StoreError
 from perdure.stores.sqlite.locks import is_locked
 
 _Which: TypeAlias = tuple[int, int] | None
+#: Seconds that a worker which is just leaving is waited for, and between two looks.
+_LEAVING: Final = 1.0
 _PAUSE: Final = 0.02
 
 
@@ -60,22 +62,22 @@ def lost_log(path: Path) -> str:
     )
 
 
-def check_log(path: Path, folder: Path, timeout: float) -> None:
-    """Before a database is opened: while a worker lives there is a log. Raise StoreError where it
-    was taken away: a second one would be begun. Waits for a worker that is just leaving."""
-    deadline = time.monotonic() + timeout
-    while _lives_without_log(path, folder):
+def check_log(path: Path) -> None:
+    """Before a database is opened, for whatever: while a worker lives there is a log. Raise
+    StoreError where it was taken away: a second one would be begun."""
+    deadline = time.monotonic() + _LEAVING
+    while _lives_without_log(path):
         if time.monotonic() > deadline:
             raise StoreError(lost_log(path))
         time.sleep(_PAUSE)
 
 
-def _lives_without_log(path: Path, folder: Path) -> bool:
+def _lives_without_log(path: Path) -> bool:
     """Whether a worker lived when there was no log: its lock was held before and after."""
     log = log_of(path)
     if log.exists():
         return False
-    for file in folder.glob("*.lock"):
+    for file in Path(f"{path}-workers").glob("*.lock"):
         with suppress(OSError):  # it ended meanwhile, or it is not ours to ask
             if is_locked(file) and not log.exists() and is_locked(file):
                 return True

@@ -57,7 +57,7 @@ from perdure.stores.sqlite.driver import (
     patiently,
 )
 from perdure.stores.sqlite.due import Due, look
-from perdure.stores.sqlite.in_place import InPlace, check_log
+from perdure.stores.sqlite.in_place import InPlace
 from perdure.stores.sqlite.journal import commit_rows
 from perdure.stores.sqlite.locks import FileLock, WorkerLocks
 from perdure.stores.sqlite.migrate import (
@@ -165,7 +165,6 @@ class SqliteStore:
         self._lock = lock_file(self.path, unsafe=self._unsafe, timeout=self._timeout)
         db: Connection | None = None
         try:
-            check_log(self.path, Path(f"{self.path}-workers"), self._timeout)
             db = connect(self.path, "rwc")
             opened = db
             patiently(lambda: self._prepare(opened), self._timeout)
@@ -393,6 +392,7 @@ class SqliteStore:
     def extend(self, worker: str) -> bool:
         if self._writer is None:
             raise self._no_writer()
+        self._in_place.check()
         return workers.extend_beside(self.path, worker, self.now, self._timeout)
 
     async def beat(self, worker: str) -> Beat:

@@ -86,7 +86,7 @@ def test_no_second_log_is_begun_while_a_worker_lives_and_its_end_saves_what_it_r
     files = [Path(f"{path}{ending}") for ending in ("-wal", "-shm")]
 
     async def main() -> None:
-        store, other = SqliteStore(path), SqliteStore(path, busy_timeout=0.1)
+        store, other = SqliteStore(path), SqliteStore(path)
         await store.open()
         await store.register(worker("w1"))
         await start(store, new(1, owner="w1"))
@@ -94,6 +94,11 @@ def test_no_second_log_is_begun_while_a_worker_lives_and_its_end_saves_what_it_r
             file.unlink()
         with pytest.raises(StoreError, match=LOG_GONE):
             await other.open()
+        with pytest.raises(StoreError, match=LOG_GONE):
+            await SqliteStore(path, read_only=True).open()
+        with pytest.raises(StoreError, match=LOG_GONE):
+            await asyncio.to_thread(store.extend, "w1")
+        assert not any(file.exists() for file in files)
         await store.close()
         await other.open()
         assert len((await other.load(key(1))).journal) == 1
