@@ -77,7 +77,7 @@ class HoldingStore(SqliteStore):
 
     def commit(self, rows: Sequence[JournalRow], done: CommitDone) -> None:
         if any(self._is_it(row) for row in rows):
-            done = self._telling(done)
+            done = self._handing(done)
             self._stop()
         super().commit(rows, done)
 
@@ -101,7 +101,7 @@ class HoldingStore(SqliteStore):
         tell("held")
         signal.raise_signal(signal.SIGSTOP)
 
-    def _telling(self, done: CommitDone) -> CommitDone:
+    def _handing(self, done: CommitDone) -> CommitDone:
         def answered(answer: Sequence[Any] | Exception) -> None:
             done(answer)
             said = str(answer) if isinstance(answer, Exception) else " ".join(answer)
