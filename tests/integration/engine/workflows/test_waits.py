@@ -56,6 +56,11 @@ def now() -> float:
 def test_a_waiting_workflow_costs_no_memory_and_goes_on_at_once_when_it_is_told(
     kind: type[VirtualStore],
 ) -> None:
+    kinds = (LiveRun, CodeMachine)
+    gc.collect()
+    # What other tests of this process have let go of in odd ways is not this one's.
+    others = {id(thing) for thing in gc.get_objects() if type(thing) in kinds}
+
     async def main() -> None:
         store = kind()
         async with engine_on(store, approval) as engine:
@@ -63,8 +68,8 @@ def test_a_waiting_workflow_costs_no_memory_and_goes_on_at_once_when_it_is_told(
             await asyncio.sleep(60)
             assert engine._shell.live == {}
             gc.collect()
-            kinds = (LiveRun, CodeMachine)
-            assert [thing for thing in gc.get_objects() if type(thing) in kinds] == []
+            left = [thing for thing in gc.get_objects() if type(thing) in kinds]
+            assert [thing for thing in left if id(thing) not in others] == []
             row = await store.describe("approval", "1")
             assert row.owner is None
             assert 0 <= row.ready_at - BEGIN - 72 * 3600 * 1_000_000 < 10_000
