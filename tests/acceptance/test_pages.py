@@ -37,7 +37,10 @@ TRIED = {
     "examples/thumbnails/README.md": "thumbnails",
 }
 #: Those whose commands are followed elsewhere, and where.
-ELSEWHERE = {"docs/howto/stores.md": "tests/acceptance/test_store_authors.py"}
+ELSEWHERE = {
+    "docs/howto/stores.md": "tests/acceptance/test_store_authors.py",
+    "examples/encryption/README.md": "tests/acceptance/test_encryption.py",
+}
 several = pytest.mark.skipif(
     has_wal_reset_bug(), reason="this SQLite lets one process in at a time"
 )

@@ -81,9 +81,14 @@ def _next(workflow: str, told: Mapping[str, Any], alive: int, store: str) -> str
         workers = "1 worker is alive" if alive == 1 else f"{alive} workers are alive"
         watch = command_of("watch", name, store=store)
         return f"{workers}: one that serves {told['workflow']} takes it; to follow it: {watch}"
-    file = workflow if Path(workflow).exists() else "FILE"
-    serve = command_of("worker", file, "APP", store=store)
-    run = command_of("run", file, "--app", "APP", "--id", str(told["id"]), store=store)
+    from perdure.cli.target import is_code
+
+    # Code holds its steps; a document needs them beside it.
+    code = is_code(workflow)
+    file = workflow if code or Path(workflow).exists() else "FILE"
+    serve = command_of("worker", file, *(() if code else ("APP",)), store=store)
+    beside = () if code else ("--app", "APP")
+    run = command_of("run", file, *beside, "--id", str(told["id"]), store=store)
     return f"no worker is alive to take it: {serve} is one, and so is {run}"
 
 
