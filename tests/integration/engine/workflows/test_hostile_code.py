@@ -218,8 +218,12 @@ def test_cycles_and_the_garbage_collector_run_no_code_of_a_run_that_left_memory(
             gc.collect()
             await settle()
             assert seen == []
-            assert [one for one in gc.get_objects() if type(one) is CodeMachine] == []
+            left = [one for one in gc.get_objects() if type(one) is CodeMachine]
+            assert [one for one in left if id(one) not in others] == []
 
+    gc.collect()
+    # Machines that other tests of this process have left in odd ways are not this one's.
+    others = {id(one) for one in gc.get_objects() if type(one) is CodeMachine}
     run(main())
 
 
