@@ -108,11 +108,6 @@ class AsyncioPlayer(Player):
             return int(outer.expired())
 
 
-#: Seeds whose program is seen to end otherwise: cancelled on asyncio, and in a workflow the last
-#: entry is missing. The cause is not known yet.
-DIFFERENT = {10187}
-
-
 def program(random: Random, depth: int = 3) -> list[Op]:
     return [_operation(random, depth) for _ in range(random.randint(1, 3 if depth > 1 else 2))]
 
@@ -163,6 +158,7 @@ def on_asyncio(ops: list[Op], cancel: float | None) -> list[Any]:
 
     loop = VirtualLoop()
     loop.run_until_complete(main())
+    seen = until_end(list(player.seen))  # before what never ends is cancelled below, and says so
     left = asyncio.all_tasks(loop)
     for task in left:
         task.cancel()
@@ -170,7 +166,7 @@ def on_asyncio(ops: list[Op], cancel: float | None) -> list[Any]:
         loop.run_until_complete(asyncio.wait(left, timeout=10**6))
     STUCK.extend(asyncio.all_tasks(loop))  # collected later, they would run on in a workflow
     loop.close()
-    return until_end(player.seen)
+    return seen
 
 
 def in_a_workflow(ops: list[Op], cancel: float | None, reload: Any) -> list[Any]:
@@ -211,5 +207,4 @@ def test_asyncio_in_a_workflow_is_asyncio(part: int) -> None:
         chance = random.choice([0.0, 0.0, 0.5])
         expected = on_asyncio(ops, cancel)
         seen = in_a_workflow(ops, cancel, lambda: random.random() < chance)  # noqa: B023
-        # A known fault is asserted, too: whoever mends it sees it here.
-        assert (seen == expected) == (seed not in DIFFERENT), f"program of seed {seed}"
+        assert seen == expected, f"program of seed {seed}"

@@ -21,7 +21,9 @@ PROGRAMS = 500
 
 # Code that is let go of while it builds a gather leaves coroutines of its own unawaited, and Python
 # says so; it asks for nothing any more, and the journals that are compared do not know of it.
-pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+pytestmark = pytest.mark.filterwarnings(
+    r"ignore:coroutine 'Player\.\w+' was never awaited:RuntimeWarning"
+)
 
 
 def check(seed: int, *disturbed: Reload, lives: int = 1, retries: int = 0) -> int:
