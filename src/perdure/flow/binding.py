@@ -161,17 +161,7 @@ class Binder:
         return tuple(args), kwargs
 
     def _converted(self, parameter: Parameter, value: Any) -> Any:
-        if parameter.type is None or type(value) is parameter.type:
-            return value
-        try:
-            return convert(value, parameter.type)
-        except msgspec.ValidationError as error:
-            try:
-                return convert(whole_numbers(value), parameter.type)
-            except Exception:
-                raise InvalidRequest(
-                    f"step {self.step}, parameter {parameter.name!r}: {fault(error)}"
-                ) from None
+        return converted(self.step, parameter, value)
 
     def _refuse(self, input: Any) -> NoReturn:
         raise InvalidRequest(
@@ -192,6 +182,21 @@ class Binder:
             meant = f" ({near.rstrip('?')})" if near.startswith("did") else ""
             said.append(f"it has no parameter {', '.join(unknown)}{meant}")
         return " and ".join(said) or "a value for its `*` parameter must be an array"
+
+
+def converted(step: str, parameter: Parameter, value: Any) -> Any:
+    """A JSON value as the type of a step's parameter. Raises InvalidRequest."""
+    if parameter.type is None or type(value) is parameter.type:
+        return value
+    try:
+        return convert(value, parameter.type)
+    except msgspec.ValidationError as error:
+        try:
+            return convert(whole_numbers(value), parameter.type)
+        except Exception:
+            raise InvalidRequest(
+                f"step {step}, parameter {parameter.name!r}: {fault(error)}"
+            ) from None
 
 
 def function_signature(function: Callable[..., Any]) -> inspect.Signature:

@@ -16,11 +16,10 @@ import msgspec
 from perdure.flow.binding import (
     Arguments,
     Parameter,
+    converted,
     function_signature,
     parameters,
-    whole_numbers,
 )
-from perdure.flow.shapes import convert, fault
 from perdure.model.errors import InvalidRequest
 
 _POSITIONAL: Final = inspect.Parameter.POSITIONAL_ONLY
@@ -105,14 +104,4 @@ class Packer:
         return tuple(args), named
 
     def _converted(self, parameter: Parameter, value: Any) -> Any:
-        if parameter.type is None or type(value) is parameter.type:
-            return value
-        try:
-            return convert(value, parameter.type)
-        except msgspec.ValidationError as error:
-            try:
-                return convert(whole_numbers(value), parameter.type)
-            except Exception:
-                raise InvalidRequest(
-                    f"step {self._step}, parameter {parameter.name!r}: {fault(error)}"
-                ) from None
+        return converted(self._step, parameter, value)

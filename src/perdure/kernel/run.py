@@ -10,6 +10,7 @@ import msgspec
 from msgspec import Raw
 
 from perdure.kernel.moves import NEW
+from perdure.model.errors import InvalidRequest, RunFinished
 from perdure.model.failure import FailureRecord
 
 
@@ -98,3 +99,11 @@ def put_back(run: Run, saved: Run) -> None:
     for name in Run.__struct_fields__:
         if name != "nodes":
             setattr(run, name, getattr(saved, name))
+
+
+def require_running(run: Run) -> None:
+    """For requests that only a running run can take. Raises RunFinished, InvalidRequest."""
+    if run.status == NEW:
+        raise InvalidRequest("the run has not started yet")
+    if run.status != "running":
+        raise RunFinished(f"the run is {run.status}")

@@ -12,6 +12,7 @@ from typing import Final
 
 from perdure.kernel.actions import CancelTasks, FailTask, FinishRun, SetPaused
 from perdure.kernel.events import DeadlineReached, RunCancelled, RunPaused, RunUnpaused
+from perdure.kernel.run import require_running
 from perdure.kernel.turn import Turn
 from perdure.kernel.waits import fail
 from perdure.model.errors import Canceled, TimedOut
@@ -27,7 +28,7 @@ def on_run_cancelled(turn: Turn, event: RunCancelled) -> None:
 
     Raises RunFinished after the end (G-94).
     """
-    turn.require_running()
+    require_running(turn.run)
     failure = FailureRecord(Canceled.kind, event.reason or "cancelled", permanent=True)
     turn.emit_cancel(CancelTasks(failure, active_nodes(turn)))
     turn.emit_for_run(FinishRun("canceled", failure=failure))
@@ -97,7 +98,7 @@ def on_run_unpaused(turn: Turn, event: RunUnpaused) -> None:
 
 
 def _set_paused(turn: Turn, paused: bool) -> None:
-    turn.require_running()
+    require_running(turn.run)
     if turn.run.paused == paused:
         turn.ignored = "the run is paused already" if paused else "the run is not paused"
     else:

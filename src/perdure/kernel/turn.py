@@ -20,7 +20,7 @@ from perdure.kernel.plan import GraphPlan
 from perdure.kernel.protocol import Deps, Load, Loaded
 from perdure.kernel.run import KeptSignal, NodeState, Run, put_back
 from perdure.kernel.scope import SystemView, TaskViews
-from perdure.model.errors import InvalidRequest, PayloadMissing, RunFinished
+from perdure.model.errors import PayloadMissing
 
 #: The output of a control node.
 EMPTY: Final = Raw(b"{}")
@@ -155,14 +155,6 @@ class Turn:
         if used == len(drawn):
             drawn.append(self.deps.new_id())
         return drawn[used]
-
-    def require_running(self) -> None:
-        """For requests that only a running run can take. Raises RunFinished, InvalidRequest."""
-        status = self.run.status
-        if status == NEW:
-            raise InvalidRequest("the run has not started yet")
-        if status != "running":
-            raise RunFinished(f"the run is {status}")
 
     @property
     def gives_up(self) -> bool:

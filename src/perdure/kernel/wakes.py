@@ -16,7 +16,7 @@ from perdure.kernel.actions import BufferSignal
 from perdure.kernel.events import SignalReceived, TimerFired
 from perdure.kernel.protocol import Codec
 from perdure.kernel.routing import propagate
-from perdure.kernel.run import NodeState, Run
+from perdure.kernel.run import NodeState, Run, require_running
 from perdure.kernel.turn import Turn
 from perdure.kernel.wait_specs import MAX_SIGNAL_NAME
 from perdure.kernel.waits import fail, resolve, signal_output, woke_at
@@ -73,7 +73,7 @@ def on_signal_received(turn: Turn, event: SignalReceived) -> None:
     Raises InvalidRequest for a name or payload that cannot be, RunFinished after the end.
     """
     payload = checked_signal(turn.deps.codec, event.name, event.payload)
-    turn.require_running()
+    require_running(turn.run)
     if any(kept.id == event.id for kept in turn.run.signals):
         turn.ignored = f"signal {event.id} is kept already: this one is a duplicate"
         return

@@ -42,18 +42,11 @@ from perdure.kernel.events import (
     TimerFired,
 )
 from perdure.kernel.retries import when_again
+from perdure.kernel.run import require_running
 from perdure.kernel.tasks import stale
 from perdure.kernel.wakes import checked_signal, not_due
-from perdure.model.errors import Canceled, InvalidRequest, RunFinished, TimedOut
+from perdure.model.errors import Canceled, InvalidRequest, TimedOut
 from perdure.model.failure import FailureRecord
-
-
-def _require_running(machine: Running) -> None:
-    status = machine.run.status
-    if status == "new":
-        raise InvalidRequest("the run has not started yet")
-    if status != "running":
-        raise RunFinished(f"the run is {status}")
 
 
 def on_run_started(machine: Running, event: RunStarted) -> str | None:
@@ -141,7 +134,7 @@ def on_timer_fired(machine: Running, event: TimerFired) -> str | None:
 def on_signal_received(machine: Running, event: SignalReceived) -> str | None:
     """To the call that has waited longest for it, or kept."""
     payload = checked_signal(machine.deps.codec, event.name, event.payload)
-    _require_running(machine)
+    require_running(machine.run)
     if any(kept.id == event.id for kept in machine.run.signals):
         return f"signal {event.id} is kept already: this one is a duplicate"
     calls = machine.calls
@@ -159,7 +152,7 @@ def on_signal_received(machine: Running, event: SignalReceived) -> str | None:
 
 def on_run_cancelled(machine: Running, event: RunCancelled) -> str | None:
     """One CancelledError at the function's current await; then a while to clean up."""
-    _require_running(machine)
+    require_running(machine.run)
     failure = FailureRecord(Canceled.kind, event.reason or "cancelled", permanent=True)
     return _stop(machine, failure)
 
@@ -202,7 +195,7 @@ def on_run_unpaused(machine: Running, event: RunUnpaused) -> str | None:
 
 
 def _set_paused(machine: Running, paused: bool) -> str | None:
-    _require_running(machine)
+    require_running(machine.run)
     if machine.run.paused == paused:
         return "the run is paused already" if paused else "the run is not paused"
     machine.calls.emit(SetPaused(paused))
