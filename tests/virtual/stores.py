@@ -12,6 +12,7 @@ from perdure.kernel.actions import Transition
 from perdure.model.errors import StoreError
 from perdure.stores.memory import MemoryStore
 from perdure.stores.port import NEVER, CommitDone, JournalRow, NewRun, StartDone
+from perdure.stores.sqlite.store import SqliteStore
 from tests.virtual.loop import VirtualClock
 
 Work = Callable[[], None]
@@ -99,3 +100,15 @@ class LateStore(VirtualStore):
 def down(times: int = 1) -> list[Exception]:
     """A store that does not answer, so many times."""
     return [StoreError("the disk is away") for _ in range(times)]
+
+
+class VirtualFile(SqliteStore):
+    """A SQLite file by the loop's clock, also in its own threads."""
+
+    async def open(self) -> None:
+        self.loop = asyncio.get_running_loop()
+        self.began = VirtualClock().now() - round(self.loop.time() * 1_000_000)
+        await super().open()
+
+    def now(self) -> int:
+        return self.began + round(self.loop.time() * 1_000_000)

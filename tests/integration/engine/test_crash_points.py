@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from typing import Any
 
@@ -24,8 +23,17 @@ from perdure.model.errors import Failure
 from perdure.model.policy import Retry
 from perdure.model.step_context import current_step
 from perdure.stores.sqlite.store import SqliteStore
-from tests.virtual.crashing import CrashingStore, When, outcomes, rows_of
-from tests.virtual.engines import engine_on, graph, kill, node, task
+from tests.virtual.crashing import (
+    CrashingStore,
+    Opener,
+    When,
+    crash_points,
+    dying,
+    outcomes,
+    rows_of,
+    until_crash,
+)
+from tests.virtual.engines import engine_on, graph, node, task
 from tests.virtual.loop import run
 from tests.virtual.stores import VirtualStore
 
@@ -90,8 +98,6 @@ GRAPHS = {
     "retry": (RETRY, {"end": "at last"}),
 }
 
-Opener = Callable[[], Any]
-
 
 @pytest.fixture(params=["memory", "sqlite"])
 def opener(request: pytest.FixtureRequest, tmp_path: Path) -> Opener:
@@ -108,30 +114,14 @@ def opener(request: pytest.FixtureRequest, tmp_path: Path) -> Opener:
     return one
 
 
-@asynccontextmanager
-async def process(store: Any) -> AsyncIterator[Engine]:
-    """An engine that is killed at the end, with whatever its store held."""
-    engine = engine_on(store, *(g for g, _ in GRAPHS.values()), work, flaky, instant)
-    try:
-        await engine.__aenter__()
-        yield engine
-    finally:
-        await kill(engine)
-        getattr(store, "crash", lambda worker: None)(engine._shell.worker)
-        await store.close()
+def process(store: Any) -> AbstractAsyncContextManager[Engine]:
+    """An engine that serves them all."""
+    return dying(engine_on(store, *(g for g, _ in GRAPHS.values()), work, flaky, instant), store)
 
 
-async def until_crash(store: CrashingStore, g: Graph, id: str) -> Any:
-    """Start or join a run and work until the crash; the result if it ended before."""
-    async with process(store) as engine:
-        running = asyncio.ensure_future(engine.run(g, {"text": "hello"}, id=id))
-        crashed = asyncio.ensure_future(store.crashed.wait())
-        await asyncio.wait([running, crashed], return_when=asyncio.FIRST_COMPLETED)
-        crashed.cancel()
-        ended = running.result() if running.done() and not store.crashed.is_set() else None
-        running.cancel()
-        await asyncio.wait([running, crashed])
-        return ended
+async def begun(engine: Engine, g: Graph, id: str) -> Any:
+    """Start or join a run, and how it ends."""
+    return await engine.run(g, {"text": "hello"}, id=id)
 
 
 async def crash_once(opener: Opener, name: str, at: int, when: When) -> bool:
@@ -140,7 +130,7 @@ async def crash_once(opener: Opener, name: str, at: int, when: When) -> bool:
     id = f"{at}-{when}"
     made.clear()
     store = CrashingStore(opener(), at, when)
-    ended = await until_crash(store, g, id)
+    ended = await until_crash(store, process(store), lambda engine: begun(engine, g, id))
     if not store.crashed.is_set():
         assert ended == expected
         return False
@@ -167,13 +157,7 @@ async def crash_once(opener: Opener, name: str, at: int, when: When) -> bool:
 def test_a_crash_at_any_write_changes_no_result_and_repeats_only_what_was_in_flight(
     opener: Opener, name: str, when: When
 ) -> None:
-    async def main() -> int:
-        at = 1
-        while await crash_once(opener, name, at, when):
-            at += 1
-        return at - 1
-
-    points = run(main(), PATIENCE)
+    points = run(crash_points(lambda at: crash_once(opener, name, at, when)), PATIENCE)
     assert points >= 4, f"only {points} crash points"
 
 
@@ -187,7 +171,7 @@ def test_a_run_ends_though_every_process_dies_at_its_third_write(
         made.clear()
         for _ in range(30):
             store = CrashingStore(opener(), 3, when)
-            ended = await until_crash(store, g, "1")
+            ended = await until_crash(store, process(store), lambda engine: begun(engine, g, "1"))
             if not store.crashed.is_set():
                 assert ended == expected
                 break

@@ -4,8 +4,8 @@ its process, undone or unanswered: there is one child, its end is told once, not
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +16,16 @@ from perdure.client.engine import Engine
 from perdure.codec.journal import decode_row
 from perdure.model.errors import Canceled
 from perdure.stores.sqlite.store import SqliteStore
-from tests.virtual.crashing import CrashingStore, When, rows_of
-from tests.virtual.engines import engine_on, kill
+from tests.virtual.crashing import (
+    CrashingStore,
+    Opener,
+    When,
+    crash_points,
+    dying,
+    rows_of,
+    until_crash,
+)
+from tests.virtual.engines import engine_on
 from tests.virtual.loop import run
 from tests.virtual.stores import VirtualStore
 
@@ -78,11 +86,10 @@ async def lives(ctx: Context, life: int) -> str:
 
 
 THINGS = (parent, child, endless, gives_up, lives, work)
-Opener = Callable[[], Any]
 
 
 @pytest.fixture(params=["memory", "sqlite"])
-def opener(request: pytest.FixtureRequest, tmp_path: Path) -> Opener:
+def opener(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[[], Opener]:
     """Opens a new store, or after that the same store as another process would."""
     if request.param == "sqlite":
         paths = iter(range(1000))
@@ -100,17 +107,9 @@ def opener(request: pytest.FixtureRequest, tmp_path: Path) -> Opener:
     return one
 
 
-@asynccontextmanager
-async def process(store: Any) -> AsyncIterator[Engine]:
-    """An engine that is killed at the end, with whatever its store held."""
-    engine = engine_on(store, *THINGS)
-    try:
-        await engine.__aenter__()
-        yield engine
-    finally:
-        await kill(engine)
-        getattr(store, "crash", lambda worker: None)(engine._shell.worker)
-        await store.close()
+def process(store: Any) -> AbstractAsyncContextManager[Engine]:
+    """An engine that serves them all."""
+    return dying(engine_on(store, *THINGS), store)
 
 
 async def play_parent(engine: Engine) -> Any:
@@ -142,25 +141,12 @@ PLAYS: dict[str, tuple[Callable[[Engine], Any], Any, tuple[tuple[str, str], ...]
 }  # fmt: skip
 
 
-async def until_crash(store: CrashingStore, play: Callable[[Engine], Any]) -> Any:
-    """Work until the crash; the result if it ended before."""
-    async with process(store) as engine:
-        running = asyncio.ensure_future(play(engine))
-        crashed = asyncio.ensure_future(store.crashed.wait())
-        await asyncio.wait([running, crashed], return_when=asyncio.FIRST_COMPLETED)
-        crashed.cancel()
-        ended = running.result() if running.done() and not store.crashed.is_set() else None
-        running.cancel()
-        await asyncio.wait([running, crashed])
-        return ended
-
-
 async def crash_once(fresh: Callable[[], Opener], name: str, at: int, when: When) -> bool:
     """Crash at this write, then go on; False when there is no such write."""
     play, expected, children = PLAYS[name]
     opener = fresh()
     store = CrashingStore(opener(), at, when)
-    ended = await until_crash(store, play)
+    ended = await until_crash(store, process(store), play)
     if not store.crashed.is_set():
         assert ended == expected
         return False
@@ -200,11 +186,5 @@ def test_a_crash_at_any_write_makes_no_second_child_and_loses_no_end(
     opener: Callable[[], Opener], name: str, when: When
 ) -> None:
     # scenarios 51, 208
-    async def main() -> int:
-        at = 1
-        while await crash_once(opener, name, at, when):
-            at += 1
-        return at - 1
-
-    points = run(main(), PATIENCE)
+    points = run(crash_points(lambda at: crash_once(opener, name, at, when)), PATIENCE)
     assert points >= 6, f"only {points} crash points"

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from contextlib import asynccontextmanager, suppress
+from collections.abc import Awaitable, Callable
+from contextlib import AbstractAsyncContextManager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -32,11 +32,19 @@ from perdure.model.errors import (
 from perdure.model.policy import Retry
 from perdure.model.step_context import current_step
 from perdure.stores.port import StoredRow
-from perdure.stores.sqlite.store import SqliteStore
-from tests.virtual.crashing import CrashingStore, When, rows_of
-from tests.virtual.engines import engine_on, graph, kill, node, task, wait, wait_for
-from tests.virtual.loop import VirtualClock, run
-from tests.virtual.stores import VirtualStore
+from tests.virtual.crashing import (
+    CrashingStore,
+    Opener,
+    When,
+    crash_points,
+    dying,
+    rows_of,
+    task_outcomes,
+    until_crash,
+)
+from tests.virtual.engines import engine_on, graph, node, task, wait, wait_for
+from tests.virtual.loop import run
+from tests.virtual.stores import VirtualFile, VirtualStore
 
 #: Real seconds a jump in time waits for the threads of SQLite.
 PATIENCE = 0.002
@@ -159,19 +167,6 @@ SCENES: dict[str, tuple[Any, Tell, tuple[str, Any]]] = {
 }
 #: Scenes in which the run leaves memory; "stuck" always executes something.
 PARKED = SCENES.keys() - {"stuck"}
-Opener = Callable[[], Any]
-
-
-class VirtualFile(SqliteStore):
-    """A SQLite file by the loop's clock, also in its own threads."""
-
-    async def open(self) -> None:
-        self.loop = asyncio.get_running_loop()
-        self.began = VirtualClock().now() - round(self.loop.time() * 1_000_000)
-        await super().open()
-
-    def now(self) -> int:
-        return self.began + round(self.loop.time() * 1_000_000)
 
 
 @pytest.fixture(params=["memory", "sqlite"])
@@ -183,17 +178,9 @@ def opener(request: pytest.FixtureRequest, tmp_path: Path) -> Opener:
     return lambda: memory
 
 
-@asynccontextmanager
-async def process(store: Any) -> AsyncIterator[Engine]:
-    """An engine that parks as soon as it can, and is killed at the end with all its store held."""
-    engine = engine_on(store, *ALL, work, flaky, gate, park_after=0)
-    try:
-        await engine.__aenter__()
-        yield engine
-    finally:
-        await kill(engine)
-        getattr(store, "crash", lambda worker: None)(engine._shell.worker)
-        await store.close()
+def process(store: Any) -> AbstractAsyncContextManager[Engine]:
+    """An engine that parks as soon as it can."""
+    return dying(engine_on(store, *ALL, work, flaky, gate, park_after=0), store)
 
 
 async def live(engine: Engine, name: str, id: str) -> tuple[str, Any]:
@@ -208,36 +195,12 @@ async def live(engine: Engine, name: str, id: str) -> tuple[str, Any]:
         return status, getattr(error, "kind", None) if status == "failed" else None
 
 
-async def until_crash(store: CrashingStore, name: str, id: str) -> tuple[str, Any] | None:
-    """How the run ended, or None after a crash."""
-    async with process(store) as engine:
-        living = asyncio.ensure_future(live(engine, name, id))
-        crashed = asyncio.ensure_future(store.crashed.wait())
-        await asyncio.wait([living, crashed], return_when=asyncio.FIRST_COMPLETED)
-        ended = None if store.crashed.is_set() else living.result()
-        living.cancel()
-        crashed.cancel()
-        await asyncio.wait([living, crashed])
-        return ended
-
-
-def recorded_outcomes(rows: Sequence[StoredRow]) -> list[tuple[str, int]]:
-    """(task, attempt) of every outcome, attempts from 0."""
-    return [
-        (action.task, action.attempt)
-        for row in rows
-        for transition in decode_row(row.body)
-        for action in transition.actions
-        if type(action).__name__ in ("CompleteTask", "FailTask", "RetryTask")
-    ]
-
-
 async def crash_once(opener: Opener, name: str, at: int, when: When) -> bool:
     """Crash at this write, then go on; False when the run has no such write."""
     made.clear()
     id = f"{at}-{when}"
     store = CrashingStore(opener(), at, when)
-    ended = await until_crash(store, name, id)
+    ended = await until_crash(store, process(store), lambda engine: live(engine, name, id))
     if not store.crashed.is_set():
         assert ended == SCENES[name][2]
         assert (store.parked > 0) == (name in PARKED)
@@ -263,10 +226,10 @@ def check(rows: list[StoredRow], row: Any, recorded: list[StoredRow], before: se
     assert (fold(t for r in rows for t in decode_row(r.body)).status, row.owner) == (
         row.status, None,
     )  # fmt: skip
-    outcomes = recorded_outcomes(rows)
+    outcomes = task_outcomes(rows)
     assert len(outcomes) == len(set(outcomes)), "an outcome was decided twice"
     again = {outcome for outcome, times in made.items() if times > 1}
-    assert again <= before - set(recorded_outcomes(recorded)), "made again though not in flight"
+    assert again <= before - set(task_outcomes(recorded)), "made again though not in flight"
     assert max(made.values()) <= 2
 
 
@@ -276,11 +239,5 @@ def check(rows: list[StoredRow], row: Any, recorded: list[StoredRow], before: se
 def test_a_crash_at_any_write_changes_neither_what_a_run_waits_for_nor_how_it_ends(
     opener: Opener, name: str, when: When
 ) -> None:
-    async def main() -> int:
-        at = 1
-        while await crash_once(opener, name, at, when):
-            at += 1
-        return at - 1
-
-    points = run(main(), PATIENCE)
+    points = run(crash_points(lambda at: crash_once(opener, name, at, when)), PATIENCE)
     assert points >= 4, f"only {points} crash points"

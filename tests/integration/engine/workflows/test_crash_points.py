@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager, suppress
+from collections.abc import Awaitable, Callable
+from contextlib import AbstractAsyncContextManager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -22,12 +22,19 @@ from perdure.codec.journal import decode_row
 from perdure.engine.coding import since_continued
 from perdure.kernel.fold import fold
 from perdure.model.errors import NotFound, PerdureError, StepFailed, StoreError
-from perdure.stores.port import StoredRow
-from perdure.stores.sqlite.store import SqliteStore
-from tests.virtual.crashing import CrashingStore, When, rows_of
-from tests.virtual.engines import engine_on, kill
-from tests.virtual.loop import VirtualClock, run
-from tests.virtual.stores import VirtualStore
+from tests.virtual.crashing import (
+    CrashingStore,
+    Opener,
+    When,
+    crash_points,
+    dying,
+    rows_of,
+    task_outcomes,
+    until_crash,
+)
+from tests.virtual.engines import engine_on
+from tests.virtual.loop import run
+from tests.virtual.stores import VirtualFile, VirtualStore
 
 #: Real seconds a jump in time waits for the threads of SQLite.
 PATIENCE = 0.002
@@ -158,20 +165,8 @@ SCENES: dict[str, tuple[Any, Tell, Any]] = {
 }
 
 
-class VirtualFile(SqliteStore):
-    """A SQLite file by the loop's clock, also in its own threads."""
-
-    async def open(self) -> None:
-        self.loop = asyncio.get_running_loop()
-        self.began = VirtualClock().now() - round(self.loop.time() * 1_000_000)
-        await super().open()
-
-    def now(self) -> int:
-        return self.began + round(self.loop.time() * 1_000_000)
-
-
 @pytest.fixture(params=["memory", "sqlite"])
-def opener(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[[], Any]:
+def opener(request: pytest.FixtureRequest, tmp_path: Path) -> Opener:
     """Opens the same store as another process would."""
     if request.param == "sqlite":
         return lambda: VirtualFile(tmp_path / "runs.db", synchronous="normal")
@@ -179,17 +174,9 @@ def opener(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[[], Any]:
     return lambda: memory
 
 
-@asynccontextmanager
-async def process(store: Any) -> AsyncIterator[Engine]:
-    """An engine that parks as soon as it can, and is killed at the end with all its store held."""
-    engine = engine_on(store, *ALL, park_after=0)
-    try:
-        await engine.__aenter__()
-        yield engine
-    finally:
-        await kill(engine)
-        getattr(store, "crash", lambda worker: None)(engine._shell.worker)
-        await store.close()
+def process(store: Any) -> AbstractAsyncContextManager[Engine]:
+    """An engine that parks as soon as it can."""
+    return dying(engine_on(store, *ALL, park_after=0), store)
 
 
 async def live(engine: Engine, name: str, id: str) -> Any:
@@ -203,37 +190,13 @@ async def live(engine: Engine, name: str, id: str) -> Any:
         return await started.status()
 
 
-async def until_crash(store: CrashingStore, name: str, id: str) -> Any:
-    """How the run ended, or None after a crash."""
-    async with process(store) as engine:
-        living = asyncio.ensure_future(live(engine, name, id))
-        crashed = asyncio.ensure_future(store.crashed.wait())
-        await asyncio.wait([living, crashed], return_when=asyncio.FIRST_COMPLETED)
-        ended = None if store.crashed.is_set() else living.result()
-        living.cancel()
-        crashed.cancel()
-        await asyncio.wait([living, crashed])
-        return ended
-
-
-def outcomes(rows: list[StoredRow]) -> list[tuple[str, int]]:
-    """(task, attempt) of every recorded outcome, attempts from 0."""
-    return [
-        (action.task, action.attempt)
-        for row in rows
-        for transition in decode_row(row.body)
-        for action in transition.actions
-        if type(action).__name__ in ("CompleteTask", "FailTask", "RetryTask")
-    ]
-
-
-async def crash_once(opener: Callable[[], Any], name: str, at: int, when: When) -> bool:
+async def crash_once(opener: Opener, name: str, at: int, when: When) -> bool:
     """Crash at this write, then go on; False when the run has no such write."""
     made.clear()
     fails.clear()
     id = f"{at}-{when}"
     store = CrashingStore(opener(), at, when)
-    ended = await until_crash(store, name, id)
+    ended = await until_crash(store, process(store), lambda engine: live(engine, name, id))
     if not store.crashed.is_set():
         assert ended == SCENES[name][2]
         return False
@@ -251,10 +214,10 @@ async def crash_once(opener: Callable[[], Any], name: str, at: int, when: When) 
     assert [r.seq for r in rows] == list(range(rows[0].seq, rows[0].seq + len(rows)))
     status = fold(since_continued([t for r in rows for t in decode_row(r.body)])).status
     assert (status, row.owner) == (row.status, None)
-    decided = outcomes(rows)
+    decided = task_outcomes(rows)
     assert len(decided) == len(set(decided)), "an outcome was decided twice"
     again = {outcome for outcome, times in made.items() if times > 1}
-    assert again <= before - set(outcomes(recorded)), "made again though not in flight"
+    assert again <= before - set(task_outcomes(recorded)), "made again though not in flight"
     assert max(made.values()) <= 2
     return True
 
@@ -262,13 +225,7 @@ async def crash_once(opener: Callable[[], Any], name: str, at: int, when: When) 
 @pytest.mark.parametrize("when", ["before", "after"])
 @pytest.mark.parametrize("name", SCENES)
 def test_a_crash_at_any_write_changes_nothing_of_how_a_workflow_ends(
-    opener: Callable[[], Any], name: str, when: When
+    opener: Opener, name: str, when: When
 ) -> None:
-    async def main() -> int:
-        at = 1
-        while await crash_once(opener, name, at, when):
-            at += 1
-        return at - 1
-
-    points = run(main(), PATIENCE)
+    points = run(crash_points(lambda at: crash_once(opener, name, at, when)), PATIENCE)
     assert points >= 4, f"only {points} crash points"
