@@ -53,7 +53,7 @@ async def kill(engine: Engine) -> None:
         live.die()
     shell.live.clear()
     shell.timeouts.close()
-    engine._waiters.close()
+    engine._native.waiters.close()
     tasks = [task for task in shell._tasks if task is not asyncio.current_task()]
     for task in tasks:
         task.cancel()

@@ -19,7 +19,6 @@ from perdure.engine.clock import SystemClock
 from perdure.engine.ids import Ids
 from perdure.engine.retrying import RetryRequest
 from perdure.engine.starting import to_publish
-from perdure.engine.waiters import Waiters
 from perdure.flow.codec import Codec, TypedCodec, codec_of, written
 from perdure.flow.driver import Driver, driver_as
 from perdure.flow.step import Step
@@ -104,10 +103,6 @@ class Client:
     @property
     def _ids(self) -> Ids:
         return self._native.ids
-
-    @property
-    def _waiters(self) -> Waiters:
-        return self._native.waiters
 
     # ------------------------------------------------------------------ starting
 

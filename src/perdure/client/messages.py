@@ -12,7 +12,6 @@ from perdure.codec.values import JsonCodec
 from perdure.flow.codec import codec_of, read, written
 from perdure.flow.signal import Mailbox
 from perdure.model.errors import InvalidRequest
-from perdure.stores.port import Message
 
 #: Characters a signal's name may have (D-37), and a dedupe key.
 LONGEST_NAME: Final = 256
@@ -31,14 +30,6 @@ def addressed(codec: JsonCodec, to: Any, value: Any, *, typed: bool = False) -> 
     if isinstance(to, Mailbox):
         read(to.read, body, values)
     return name, bytes(body)
-
-
-def signal_message(
-    codec: JsonCodec, workflow: str, id: str, to: Any, value: Any, message_id: str
-) -> Message:
-    """A signal as a message of its own. Raises InvalidRequest."""
-    name, body = addressed(codec, to, value)
-    return Message(workflow, id, message_id, "signal", name, body)
 
 
 def key_of(dedupe_key: str) -> str:

@@ -31,7 +31,6 @@ from perdure.model.policy import Retry, as_retry
 
 P = ParamSpec("P")
 R = TypeVar("R")
-R_co = TypeVar("R_co", covariant=True)
 
 
 class Step(Generic[P, R]):

@@ -70,8 +70,8 @@ def test_a_waiter_that_goes_away_changes_nothing() -> None:
             for wait in waits:
                 wait.cancel()
             await asyncio.wait(waits)
-            assert engine._waiters._futures == {}
-            assert client._waiters._futures == {}
+            assert engine._native.waiters._futures == {}
+            assert client._native.waiters._futures == {}
             assert await handles[0].result() == await handles[1].result() == {"a": "done"}
 
     run(main())
