@@ -1,8 +1,9 @@
 """Packing: the arguments of a step's call as one JSON value, and back.
 
-A function of one parameter takes its value as it is; of several, an object by name, so that a new
-parameter with a default breaks nothing that is recorded. Unlike the binding of graph documents
-nothing is guessed here: what was packed is unpacked to the same arguments.
+A function of one parameter takes its value as it is; of several, an object by name, so that one
+more with a default breaks nothing that is recorded (the second one of all does: what was a value
+becomes an object). Unlike the binding of graph documents nothing is guessed here: what was packed
+is unpacked to the same arguments.
 """
 
 from __future__ import annotations

@@ -169,7 +169,8 @@ def workflow(
 
     max_duration must be said; None = no end. name: from the function unless given. version: a
     label. retention: how long a finished run is kept, 30 days unless said. aliases: names that it
-    had before. Raises DefinitionError with all that is wrong, where the workflow is written.
+    had before, kept with it; runs under them are not looked for yet. Raises DefinitionError with
+    all that is wrong, where the workflow is written.
     """
 
     def declare(function: Any) -> Any:
