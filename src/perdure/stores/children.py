@@ -29,7 +29,8 @@ class ChildStart(msgspec.Struct, frozen=True, gc=False):
     JSON of the FailureRecord.
 
     All in the transaction of the row, and each once: asked again for the same task, only what is
-    missing is done (after a move to another store: to wait again)."""
+    missing is done (after a move to another store: to wait again). A task is one call of one run:
+    for a task that waits already, nothing is done, whoever asks."""
 
     task: str
     node: str

@@ -213,10 +213,11 @@ class Stores(RuleBasedStateMachine):
         self.both("start", lambda store: start(store, *batch))
 
     @rule(
-        n=RUNS, change=CHANGES, payloads=PAYLOADS, said=st.lists(outgoing(), max_size=2)
+        n=RUNS, change=CHANGES, payloads=PAYLOADS, said=st.lists(outgoing(), max_size=2),
+        unanswered=st.booleans(),
     )  # fmt: skip
     def the_owner_goes_on(
-        self, n: int, change: Any, payloads: list[bytes], said: list[Any]
+        self, n: int, change: Any, payloads: list[bytes], said: list[Any], unanswered: bool
     ) -> None:
         """A row as a live owner writes it, which random rows seldom are."""
         loaded = self.both("load", lambda store: store.load(key(n)))
@@ -232,6 +233,8 @@ class Stores(RuleBasedStateMachine):
             outgoing=said,
         )
         self.both("commit", lambda store: commit(store, goes_on))
+        if unanswered:  # it is sent once more, byte for byte
+            self.both("commit", lambda store: commit(store, goes_on))
         refs = [(goes_on.seq, at) for at in range(len(payloads))]
         self.both("payloads", lambda store: store.payloads(key(n), refs))
 
@@ -319,8 +322,9 @@ class Stores(RuleBasedStateMachine):
         """The dead are shown for as long as a store notices no death by itself."""
         return sorted(seen.info.id for seen in await store.workers() if seen.alive)
 
-    @rule(limit=st.integers(0, 3))
-    def purge(self, limit: int) -> None:
+    @rule(limit=st.integers(0, 3), late=st.booleans())
+    def purge(self, limit: int, late: bool) -> None:
+        self.clock += PURGE_AFTER * late  # what has ended is old enough then
         self.both("purge", lambda store: store.purge(limit))
 
     @rule(names=st.lists(st.sampled_from(DEFINITIONS), max_size=2), limit=st.integers(0, 3))

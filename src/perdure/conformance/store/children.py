@@ -139,6 +139,16 @@ class Children(StoreBed):
         assert await told(store, 3) == []
 
     @scene
+    async def test_a_task_that_waits_is_not_asked_for_again_whoever_asks(
+        self, store: Store
+    ) -> None:
+        await start(store, new(1, owner="w1"), new(2, owner="w1"), new(3, owner="w1"))
+        await commit(store, asking(1, 2, asked("t", 3)))
+        await commit(store, asking(1, 3, asked("t", 3)), asking(2, 2, asked("t", 3, waits=False)))
+        assert await told(store, 1) == [found("t", False)]
+        assert await told(store, 2) == []
+
+    @scene
     async def test_one_that_cannot_be_made_is_refused_unless_it_is_there(
         self, store: Store
     ) -> None:

@@ -73,7 +73,10 @@ def _ask(db: Connection, parent: bytes, start: ChildStart, now: int, sent: Sent)
     asker = _name(db, parent)
     assert asker is not None
     name = start.name
-    if db.execute(query("letter"), (parent, finished_id(start.task))).fetchone():
+    (asked_before,) = db.execute(
+        query("asked"), (parent, finished_id(start.task), start.task)
+    ).fetchone()
+    if asked_before:
         return
     told = db.execute(query("told"), (parent, started_id(start.task))).fetchone()
     if told is None:

@@ -8,6 +8,7 @@ overwrite each other. Better that nothing is written.
 
 from __future__ import annotations
 
+import os
 import time
 from contextlib import suppress
 from pathlib import Path
@@ -28,8 +29,9 @@ class InPlace:
     __slots__ = ("_log", "_path", "_shared", "_was")
 
     def __init__(self, path: Path) -> None:
-        self._path = path
-        self._log, self._shared = log_of(path), Path(f"{path}-shm")
+        # As text: these are looked at before every write, and Path makes that twice as dear.
+        self._path = str(path)
+        self._log, self._shared = str(log_of(path)), f"{path}-shm"
         self._was: tuple[_Which, _Which, _Which] = (None, None, None)
 
     def remember(self) -> None:
@@ -45,7 +47,7 @@ class InPlace:
                 "nothing is written until then; or start anew with what is there now"
             )
         if (log and _which(self._log) != log) or (shared and _which(self._shared) != shared):
-            raise StoreError(lost_log(self._path))
+            raise StoreError(lost_log(Path(self._path)))
 
 
 def log_of(path: Path) -> Path:
@@ -84,9 +86,9 @@ def _lives_without_log(path: Path) -> bool:
     return False
 
 
-def _which(path: Path) -> _Which:
+def _which(path: str) -> _Which:
     try:
-        found = path.stat()
+        found = os.stat(path)  # noqa: PTH116
     except OSError:
         return None
     return found.st_dev, found.st_ino
