@@ -86,7 +86,16 @@ class Effects:
     # ------------------------------------------------------------------ attempts
 
     def dispatch(self, live: LiveRun, node: str, task: str, number: int, not_before: int) -> None:
-        """Start an attempt, or see that it starts at its time."""
+        """Start an attempt, or see that it starts at its time. Decisions run ahead of effects: what
+        has been given up by now, or is another task's node, is not begun at all."""
+        state = live.run.nodes.get(node)
+        if (
+            state is None
+            or state.task != task
+            or state.attempt != number
+            or state.status != "pending"
+        ):
+            return
         if not_before and not_before > self.shell.clock.now():
             live.timers.arm(node, not_before, partial(self._due, live, node, task, number))
             return
