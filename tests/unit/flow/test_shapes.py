@@ -160,3 +160,14 @@ def test_models_of_pydantic_are_told_apart_by_their_fields() -> None:
     assert read(Yes | No, {}) == No()
     with pytest.raises(InvalidRequest, match="by: Input should be a valid string"):
         read(Yes | No, {"by": 3})
+
+
+@pytest.mark.parametrize(
+    ("kind", "value"),
+    [
+        (object, {"a": [1, None]}), (list[object], [1, "a", None]), (object | None, None),
+        (dict[str, object], {"a": {"b": 1}}),
+    ],
+)  # fmt: skip
+def test_an_object_is_whatever_came(kind: Any, value: Any) -> None:
+    there_and_back(kind, value)

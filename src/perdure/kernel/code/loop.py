@@ -13,13 +13,14 @@ import sys
 from asyncio import events
 from collections.abc import AsyncGenerator, Callable, Coroutine
 from contextvars import Context, copy_context
+from math import isnan
 from typing import Any, Final, Protocol, Self
 
 import msgspec
 
 from perdure.kernel.code.forbidden import ADVICE, refusal
 from perdure.kernel.code.stuck import Evicted
-from perdure.model.durations import SECOND
+from perdure.model.durations import MAX_DURATION, SECOND
 
 #: How many callbacks may run in a turn without the workflow asking for anything new.
 IDLE_CALLBACKS: Final = 100_000
@@ -204,11 +205,14 @@ class WorkflowLoop(asyncio.AbstractEventLoop):
         self, when: float, callback: Callable[..., Any], *args: Any,
         context: Context | None = None,
     ) -> Ready:  # fmt: skip
-        """Run a callback at a time of the loop's clock: a durable timer."""
+        """Run a callback at a time of the loop's clock: a durable timer. One that is further away
+        than can be recorded, or infinitely far, is due at the last moment that can."""
         if not self.alive:
             self.refuse()
             return Ready(callback, args, copy_context() if context is None else context)
-        due = self.began + round(when * SECOND)
+        if isnan(when):
+            raise ValueError("a timer's time is not a number: use seconds")
+        due = self.began + round(min(when * SECOND, MAX_DURATION))
         if due <= self.now:
             return self.call_soon(callback, *args, context=context)
         context = copy_context() if context is None else context

@@ -12,6 +12,7 @@ from perdure import step
 from perdure.flow.context import Context
 from perdure.flow.workflow import workflow
 from perdure.kernel.code.stuck import Stuck
+from perdure.model.durations import MAX_DURATION
 from tests.unit.kernel.code.board import NEW_YEAR, Board
 
 
@@ -92,6 +93,35 @@ def test_asyncio_sleep_is_a_durable_timer() -> None:
     board.reload()
     board.fire("timer")
     assert board.result == 90
+
+
+@pytest.mark.parametrize("seconds", [1e13, 1e20, 1e308, float("inf")])
+def test_a_timer_without_end_is_due_at_the_last_moment_that_can_be_recorded(seconds: float) -> None:
+    @workflow(max_duration=None)
+    async def patient(ctx: Context) -> int:
+        async with asyncio.timeout(seconds):
+            endless = asyncio.create_task(asyncio.sleep(seconds))
+            result = await charge(1)
+            endless.cancel()
+            return result
+
+    board = Board(patient)
+    due = [board.run.nodes[node].wake_at for node in board.waiting]
+    assert due == [NEW_YEAR + MAX_DURATION] * 2
+    board.complete("charge", 7)
+    assert board.result == 7
+
+
+def test_a_timer_whose_time_is_no_number_is_refused() -> None:
+    @workflow(max_duration=None)
+    async def confused(ctx: Context) -> str:
+        try:
+            await asyncio.sleep(float("nan"))
+        except ValueError as error:
+            return str(error)
+        return "slept"
+
+    assert "not a number" in Board(confused).result
 
 
 def test_a_timeout_gives_the_step_up_in_the_same_transition() -> None:
