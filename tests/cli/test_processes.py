@@ -241,3 +241,23 @@ def test_output_that_nobody_reads_any_more_ends_the_command_without_a_word() -> 
     finally:
         os.close(writer)
     assert (done.returncode, done.stderr) == (141, b"")
+
+
+def test_an_interrupt_while_the_command_is_being_imported_ends_it_with_a_line() -> None:
+    program = """
+import sys
+from importlib.abc import MetaPathFinder
+from perdure.__main__ import main
+
+class Interrupts(MetaPathFinder):
+    def find_spec(self, name, path, target=None):
+        if name == "perdure.cli.why":
+            raise KeyboardInterrupt
+
+sys.meta_path.insert(0, Interrupts())
+main()
+"""
+    ending = subprocess.run(
+        [sys.executable, "-c", program], check=False, capture_output=True, text=True
+    )
+    assert (ending.returncode, ending.stdout, ending.stderr) == (130, "", "perdure: interrupted\n")

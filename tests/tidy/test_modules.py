@@ -10,8 +10,7 @@ from tests.tidy.tree import all_sources, planted, sources
 #: Modules that people or tools reach from outside the package.
 DOORS = {
     "perdure": "the public names",
-    "perdure.__main__": "python -m perdure",
-    "perdure.cli.main": "the console script",
+    "perdure.__main__": "the console script, and python -m perdure",
     "perdure.blocking": "the classes of synchronous programs",
     "perdure.errors": "every exception",
     "perdure.drivers": "the protocols of whoever writes a driver",
