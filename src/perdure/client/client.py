@@ -162,9 +162,10 @@ class Client:
         return run
 
     async def _compare(self, run: Run[Any], input: Any) -> None:
-        """Warn when the run that is joined was started with another input."""
+        """Warn when the run that is joined was started with another input. What one that went on
+        as new was started with is not known any more."""
         async for record in run.history():
-            if record.get("input") != input:
+            if record["do"] == "OpenRun" and record.get("input") != input:
                 _log.warning("%s was started with another input and keeps that one", run)
             return
 

@@ -35,7 +35,7 @@ class FunctionProgram:
     async def main(self, calls: Calls, /) -> Raw:
         """Call the function; its output as JSON text."""
         workflow = self._workflow
-        context = Context(calls)
+        context = Context(calls, workflow.check_input)
         input = calls.run.input
         if workflow.takes_input and not (input is None and workflow.has_default):
             read = workflow.read_input

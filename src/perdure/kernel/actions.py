@@ -72,13 +72,15 @@ class CreateTask(Action, frozen=True, tag="CreateTask"):
 
 
 class DispatchTask(Action, frozen=True, tag="DispatchTask"):
-    """Run an attempt of a pending task, no earlier than `not_before` (0 = at once)."""
+    """Run an attempt of a pending task, no earlier than `not_before` (0 = at once). `attempts`: of
+    a call made by code, how many there are to be at most; for people, nothing goes by it."""
 
     task: str
     node: str
     attempt: int = 0
     not_before: int = 0
     queue: str | None = None
+    attempts: int = 1
 
 
 class CompleteTask(Action, frozen=True, tag="CompleteTask"):

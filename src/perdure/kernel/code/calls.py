@@ -112,7 +112,11 @@ class Calls:
             detached = call.kind == SPAWN
             self.emit(StartChild(task, call.node, child.definition, child.id, detached))
             return
-        self.actions.append(DispatchTask(task, call.node, queue=how.queue if how else None))
+        self.actions.append(
+            DispatchTask(task, call.node, 0, 0, how.queue, how.policy.attempts)
+            if how is not None
+            else DispatchTask(task, call.node)
+        )
 
     def await_first(self, cases: Sequence[Call]) -> CallFuture:
         """Wait for whichever case ends first: signals received already in case order, then due
