@@ -10,6 +10,7 @@ from typing import Any, Self, TypeVar, Unpack, cast, overload
 from msgspec import Raw
 
 from perdure.client.definitions import DefinitionInfo, check_label, infos
+from perdure.client.listing import newest_first
 from perdure.client.options import RunOptions, StartOptions
 from perdure.client.run import KEEP, Run, RunInfo, info_of
 from perdure.client.urls import store_of
@@ -151,15 +152,25 @@ class Client:
         )
         if not isinstance(self._driver, NativeDriver):  # that one asks as it decides
             resolved.check_input(request.input, self._codec)
-        created = await self._driver.start(request)
         run: Run[Any] = Run(self, resolved, request.id)
+        created = await self._begun(run, request)
         if not created:
             if options.get("if_exists", "raise") == "raise":
+                await run._named()
                 message = f"{run} is there already: use if_exists='join' to join it"
                 raise AlreadyStarted(message, run)
             if request.input is not None and driver_as(self._driver, NativeDriver) is not None:
                 await self._compare(run, self._codec.decode(bytes(request.input)))
         return run
+
+    async def _begun(self, run: Run[Any], request: StartRequest) -> bool:
+        """Whether the run was made."""
+        if run._former and driver_as(self._driver, NativeDriver) is None:
+            # A store knows what a run may be recorded under; another engine is asked before.
+            await run._named()
+            if not run._former:
+                return False
+        return await self._driver.start(request)
 
     async def _compare(self, run: Run[Any], input: Any) -> None:
         """Warn when the run that is joined was started with another input. What one that went on
@@ -215,26 +226,20 @@ class Client:
         metadata: Mapping[str, str] | None = None,
         created_after: datetime | None = None,
     ) -> AsyncIterator[RunInfo]:
-        """The runs that match, newest first. `metadata`: those that carry all of these; they are
-        looked for among the others, page by page."""
+        """The runs that match, newest first. `workflow`: a name, or a definition with all names
+        that it ever had. `metadata`: those that carry all of these; they are looked for among the
+        others, page by page."""
         wanted = dict(metadata or {}).items()
         await self._opened()
-        query = RunQuery(
-            workflow.name if isinstance(workflow, Definition) else workflow,
-            _statuses(status),
-            None if created_after is None else _since_epoch(created_after),
+        since = None if created_after is None else _since_epoch(created_after)
+        names: Sequence[str | None] = (
+            (workflow.name, *workflow.aliases) if isinstance(workflow, Definition) else (workflow,)
         )
-        while True:
-            page = await self._store.find(query)
-            for row in page:
-                info = info_of(row)
-                if wanted <= info.metadata.items():
-                    yield info
-            if len(page) < query.limit:
-                return
-            query = RunQuery(
-                query.definition, query.status, query.created_after, page[-1].key, query.limit
-            )
+        queries = [RunQuery(name, _statuses(status), since) for name in names]
+        async for row in newest_first(self._store, queries):
+            info = info_of(row)
+            if wanted <= info.metadata.items():
+                yield info
 
     # ------------------------------------------------------------------ versions
 

@@ -166,7 +166,7 @@ class Shell:
             raise
 
     async def _enlist(self) -> None:
-        for definition in self.claims.served.values():
+        for definition in self.claims.own:
             await self.publish(definition)
         freed = await self.register()
         if freed:

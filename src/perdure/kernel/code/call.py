@@ -42,11 +42,14 @@ class How(msgspec.Struct, frozen=True, gc=False):
 
 
 class Child(msgspec.Struct, frozen=True, gc=False):
-    """The run that a call asks for. `start` is what the engine starts, and means nothing here."""
+    """The run that a call asks for. `start` is what the engine starts, and means nothing here.
+    `former`: what the call would be, its node and the run, if the definition still had a name that
+    it had before: so it may be recorded."""
 
     definition: str
     id: str
     start: Any
+    former: tuple[tuple[str, Child], ...] = ()
 
 
 class Call(msgspec.Struct, eq=False):

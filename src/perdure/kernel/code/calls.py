@@ -94,12 +94,12 @@ class Calls:
             loop.refuse()
             return future
         call.cleaning = self.stop_seen or CLEANING.get()
-        self.open[call.node] = call
         loop.idle = self._answers = 0
         if self.recorded is not None:
-            self.recorded.match_step(call)
+            self.recorded.match_step(call)  # which may name it otherwise
         else:
             self.create(call)
+        self.open[call.node] = call
         return future
 
     def create(self, call: Call) -> None:

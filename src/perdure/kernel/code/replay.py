@@ -89,6 +89,8 @@ class Recorded:
 
     def match_step(self, call: Call) -> None:
         """The code awaits a step, or another run."""
+        if call.child is not None and call.node not in self._created:
+            self._as_before(call)
         what = "step" if call.child is None else _child_shown(call)
         known = self._known(call.node, f"{what} {call.node}({_shown(call.input)})", call)
         if known is None:
@@ -106,6 +108,14 @@ class Recorded:
             )  # fmt: skip
         self._match_child(call)
         call.task = known.task
+
+    def _as_before(self, call: Call) -> None:
+        """A run that was asked for when its definition had another name."""
+        assert call.child is not None
+        for node, child in call.child.former:
+            if node in self._children or node in self._forgotten:
+                call.node, call.child = node, child
+                return
 
     def _match_child(self, call: Call) -> None:
         """What a call waits for is the recorded run, or no run at all."""

@@ -128,6 +128,9 @@ class MemoryStore:
     def _start(self, new: NewRun) -> Started:
         if new.key in self._runs:
             return Started("mine", new.key)
+        for name in new.former:
+            if (known := self._ids.get((name, new.id))) is not None:
+                return Started("exists", known)
         key = self._ids.setdefault((new.definition, new.id), new.key)
         if key != new.key:
             return Started("exists", key)
