@@ -59,7 +59,7 @@ async def collected(ctx: Context) -> list[str]:
     names = await ctx.map(named, [1, 2], on_failure="collect")
     assert_type(names, list[str | Failure])
     for one in names:
-        text: str = one.message  # E
+        assert one.message  # E
     return [one if isinstance(one, str) else one.message for one in names]
 
 

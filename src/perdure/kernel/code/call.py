@@ -8,6 +8,7 @@ calls up in the same transition.
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, Final
 
@@ -65,6 +66,9 @@ class Call(msgspec.Struct, eq=False):
     due: int | None = None
     index: int = 0
     child: Child | None = None
+    #: Of a call that is replayed, where its arguments may be recorded in another form: that, and
+    #: how a call recorded so is executed.
+    other: Callable[[], tuple[Raw, How] | None] | None = None
     cleaning: bool = False
     task: str = ""
     #: While it is awaited and has no outcome.

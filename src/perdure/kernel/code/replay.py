@@ -95,11 +95,8 @@ class Recorded:
         known = self._known(call.node, f"{what} {call.node}({_shown(call.input)})", call)
         if known is None:
             return
-        same = (
-            known.digest == digest_of(call.input)
-            if known.digest is not None
-            else known.input == call.input
-        )
+        same = _same(known, call.input) or _same_otherwise(known, call)
+        call.other = None  # it refers to what refers to the call
         if known.status != "pending" or not same:
             self._differ(
                 f"{call.node}({_shown(known.input)})" if known.status == "pending"
@@ -300,6 +297,22 @@ def still_asked(put_off: Mapping[str, Any]) -> Iterator[Any]:
         elif call.future is not None and not call.future.done() and id(call.future) not in seen:
             seen.add(id(call.future))
             yield call
+
+
+def _same(known: CreateTask, input: Raw | None) -> bool:
+    """Whether these are the arguments that are recorded."""
+    if known.digest is not None:
+        return known.digest == digest_of(input)
+    return known.input == input
+
+
+def _same_otherwise(known: CreateTask, call: Call) -> bool:
+    """Whether they are in another form; then the call is the recorded one."""
+    form = None if call.other is None else call.other()
+    if form is None or not _same(known, form[0]):
+        return False
+    call.input, call.how = form
+    return True
 
 
 def _wait_shown(call: Call) -> str:
