@@ -116,6 +116,7 @@ class NodeBook:
 
     def _begun(self, record: Mapping[str, Any]) -> list[Change]:
         self.code = True
+        self.deadline = _time(record.get("deadline")) or self.deadline
         return []
 
     def _continued(self, record: Mapping[str, Any]) -> list[Change]:

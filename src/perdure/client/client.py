@@ -22,6 +22,7 @@ from perdure.engine.retrying import RetryRequest
 from perdure.engine.starting import to_publish
 from perdure.flow.codec import Codec, TypedCodec, codec_of, written
 from perdure.flow.driver import Driver, driver_as
+from perdure.flow.known import KnownWorkflow
 from perdure.flow.step import Step
 from perdure.flow.workflow import Workflow
 from perdure.model.definition import Definition
@@ -31,6 +32,7 @@ from perdure.model.errors import (
     AlreadyStarted,
     DefinitionError,
     InvalidRequest,
+    NotFound,
     Unsupported,
 )
 from perdure.model.names import check_run_id
@@ -278,6 +280,11 @@ class Client:
         native = self._native
         await native.open()
         definition = await native.definition(workflow) if isinstance(workflow, str) else workflow
+        if isinstance(definition, KnownWorkflow):
+            raise NotFound(
+                f"workflow {definition.name} is made by code that this process does not have: "
+                "retry the run where it is, by a handle that was made with the workflow"
+            )
         given = (
             None if input is KEEP else self._written(definition, input),
             None if config is KEEP else Raw(self._codec.encode(config)),
@@ -286,7 +293,7 @@ class Client:
 
     def _written(self, definition: Definition[Any, Any], value: Any) -> Raw:
         """A value for a run of this definition, as it is recorded."""
-        typed = isinstance(definition, Workflow)
+        typed = definition.kind == Workflow.kind
         return written(value, codec_of(self._codec) if typed else None)
 
 

@@ -16,6 +16,7 @@ from perdure.client.messages import addressed, key_of
 from perdure.client.outcome import value_of
 from perdure.codec.failures import failure_from
 from perdure.flow.codec import codec_of, read
+from perdure.flow.known import KnownWorkflow
 from perdure.flow.workflow import Workflow
 from perdure.model.durations import SECOND, Duration, microseconds
 from perdure.model.errors import (
@@ -124,7 +125,7 @@ class Run(Generic[T_co]):
         outcome = await client._driver.result(await self._named(), self._id)
         definition = self._definition
         reader: Callable[[Raw], Any] = client._codec.decode
-        if isinstance(definition, Workflow):
+        if isinstance(definition, Workflow | KnownWorkflow):
             reader = partial(read, definition.read_output, codec=codec_of(client._codec))
         result: T_co = value_of(outcome, reader, self)
         return result
@@ -172,7 +173,7 @@ class Run(Generic[T_co]):
         NotFound when the run is not there or has ended, InvalidRequest for a value or name that
         cannot be sent.
         """
-        typed = isinstance(self._definition, Workflow)
+        typed = isinstance(self._definition, Workflow | KnownWorkflow)
         name, body = addressed(self._client._codec, to, value, typed=typed)
         key = None if dedupe_key is None else key_of(dedupe_key)
         check_run_id(self._id)

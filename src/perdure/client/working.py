@@ -10,6 +10,7 @@ from perdure.client.calls import unfit
 from perdure.drivers.native import NativeDriver
 from perdure.engine.retrying import RetryRequest
 from perdure.engine.shell import Shell
+from perdure.flow.known import KnownWorkflow
 from perdure.flow.registry import Registry
 from perdure.model.definition import Definition
 from perdure.model.driving import Outcome, StartRequest
@@ -41,6 +42,8 @@ class WorkingDriver(NativeDriver):
     async def begin(self, request: StartRequest) -> Started:
         """Start it here."""
         definition = request.definition
+        if isinstance(definition, KnownWorkflow):
+            return await super().begin(request)  # whoever has the code takes it
         served = self.shell.claims.serves(definition)
         why = self.unfit.get(definition.hash) if served else unfit(definition, self._registry)
         # A run that is there already is joined all the same: it keeps what it has.

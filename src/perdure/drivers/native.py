@@ -17,6 +17,7 @@ from perdure.engine.ids import Ids
 from perdure.engine.retrying import RetryRequest, Writer, retry
 from perdure.engine.starting import begin, to_publish
 from perdure.engine.waiters import Waiters
+from perdure.flow.known import KnownWorkflow
 from perdure.graph.definition import Graph
 from perdure.kernel.protocol import Deps
 from perdure.model.definition import Definition
@@ -74,9 +75,20 @@ class NativeDriver:
     # ------------------------------------------------------------------ what every driver does
 
     async def definition(self, name: str, /) -> Definition[Any, Any]:
-        """See Driver.definition: of what the store knows, the version published last."""
+        """See Driver.definition: of what the store knows, the version published last. Of a
+        workflow whose code is elsewhere a KnownWorkflow."""
         await self.open()
-        return rebuild(await self.store.latest_definition(name))
+        try:
+            stored = await self.store.latest_definition(name)
+        except NotFound:
+            raise NotFound(
+                f"no definition with the name {name} is known in this store: publish the document, "
+                "let a worker that has the code open the store once, or start it where the code "
+                "is, by the workflow itself"
+            ) from None
+        if stored.kind == KnownWorkflow.kind:
+            return KnownWorkflow(name, stored.version, stored.hash)
+        return rebuild(stored)
 
     async def start(self, request: StartRequest, /) -> bool:
         """See Driver.start."""

@@ -193,7 +193,10 @@ class CancelChild(Action, frozen=True, tag="CancelChild"):
 
 
 class BeginRun(Action, frozen=True, tag="BeginRun"):
-    """A workflow's function is called."""
+    """A workflow's function is called. `deadline`: the run's, where OpenRun did not say it: it was
+    started by name, where the code was not."""
+
+    deadline: int | None = None
 
 
 class Continued(Action, frozen=True, tag="Continued"):
