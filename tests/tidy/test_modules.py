@@ -17,7 +17,6 @@ DOORS = {
     "perdure.drivers": "the protocols of whoever writes a driver",
     "perdure.conformance": "the kit of whoever writes a store",
     "perdure.conformance.__main__": "python -m perdure.conformance",
-    "perdure.codec.envelope": "the stored form of the typed doors, fixed before they are built",
 }
 
 #: Third-party package -> where it may be imported. The core has three; the rest are extras.
