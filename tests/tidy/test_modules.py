@@ -12,6 +12,7 @@ DOORS = {
     "perdure": "the public names",
     "perdure.__main__": "python -m perdure",
     "perdure.cli.main": "the console script",
+    "perdure.pytest_plugin": "the fixture that pytest finds",
     "perdure.blocking": "the classes of synchronous programs",
     "perdure.errors": "every exception",
     "perdure.drivers": "the protocols of whoever writes a driver",
@@ -23,6 +24,7 @@ DOORS = {
 PLACES = {
     "msgspec": ("perdure",),
     "click": ("perdure.cli",),
+    "pytest": ("perdure.pytest_plugin",),
     "cronsim": ("perdure.engine",),
     "aiohttp": ("perdure.engine.handlers",),
     "fastjsonschema": ("perdure.graph.inputs",),

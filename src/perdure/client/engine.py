@@ -72,7 +72,7 @@ class Engine(Client):
         super().__init__(store, codec=codec)
         registry, objects = Registry.of(definitions), tuple(resources)
         secret = secrets if isinstance(secrets, Secrets) else Secrets(secrets)
-        tasks = TaskHandler(registry.steps, threads)
+        tasks = self._tasks(registry, threads)
         handlers: dict[str, Handler] = {
             "TASK": tasks,
             STEP_TYPE: StepHandler(tasks, None if codec is None else StepValues(codec)),
@@ -96,12 +96,20 @@ class Engine(Client):
                 redact=secret.redact,
                 poll=microseconds(poll, "poll") / SECOND,
                 park_after=microseconds(park_after, "park_after") / SECOND,
+                alone=self._alone,
             )
 
         native = driver_as(self._driver, NativeDriver)
         self._working = None if native is None else Working(native, registry, shell)
         self._duties = Duties(registry, objects, threads, codec, name)
         self._host = _host_of(self._driver) if native is None else None
+
+    #: Whether its store is its own, and ends with it.
+    _alone = False
+
+    def _tasks(self, registry: Registry, threads: int | None) -> TaskHandler:
+        """Who runs the functions of steps."""
+        return TaskHandler(registry.steps, threads)
 
     @property
     def _shell(self) -> Shell:

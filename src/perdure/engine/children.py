@@ -82,7 +82,11 @@ def _asked(
     close(beginning.machine, f"{child.definition}/{child.id}")
     known = to_publish(definition, shell.clock.now())
     yield ChildStart(state.task, node, name, beginning.row, known, None, waits, former)
-    if not shell.claims.serves(definition):
+    if shell.claims.serves(definition):
+        return
+    if shell.claims.adopts:
+        shell.claims.add(definition)
+    else:
         _log.info(
             "%s/%s is a child of %s/%s and waits for a worker that serves %s: this one does not",
             child.definition, child.id, live.workflow, live.run_id, child.definition,

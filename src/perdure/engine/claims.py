@@ -45,6 +45,8 @@ class Claims:
         self._rebuild = rebuild
         self._poll = poll
         self._by_hash = {definition.hash: definition for definition in self.served.values()}
+        #: Whether runs that its own runs ask for are taken, too, whatever they are of.
+        self.adopts = False
         self._task: asyncio.Task[None] | None = None
         self._hint = asyncio.Event()
         self.resumed = 0
