@@ -52,16 +52,19 @@ async def crash_everywhere(
     fakes: Callable[[TestEngine], None] | None = None,
     may_repeat: Sequence[Step[..., Any]] = (),
     beside: Iterable[Listed] = (),
+    resources: Iterable[object] = (),
 ) -> CrashReport:
     """Run it to its end; then again and again, each time killed at another write, before it and
     after it, and gone on with by a second engine.
 
     script: what it is sent, and when. fakes: called with each engine, to fake its steps; a step
     that is not faked does what it does, every time. may_repeat: the steps whose attempts may be
-    made twice. beside: what a graph calls. Raises AssertionError where a run comes out otherwise
-    than without a crash, or another step is repeated; InvalidRequest for a run without an end.
+    made twice. beside: what a graph calls. resources: what steps ask for by type. Raises
+    AssertionError where a run comes out otherwise than without a crash, or another step is
+    repeated; InvalidRequest for a run without an end.
     """
-    play = _Play(definition, input, sorted(script, key=lambda one: one.at), fakes, list(beside))
+    ordered, served = sorted(script, key=lambda one: one.at), [definition, *beside]
+    play = _Play(definition, input, ordered, fakes, served, list(resources))
     allowed = {step.name for step in may_repeat}
     wanted = (await play.once(0, "before")).end
     points, repeated = 0, Counter[str]()
@@ -104,13 +107,15 @@ class _Play:
         input: Any,
         script: Sequence[Sent[Any]],
         fakes: Callable[[TestEngine], None] | None,
-        beside: list[Listed],
+        served: Sequence[Listed],
+        resources: Sequence[object],
     ) -> None:
         self._definition = definition
         self._input = input
         self._script = script
         self._fakes = fakes
-        self._served = [definition, *beside]
+        self._served = served
+        self._resources = resources
 
     async def once(self, at: int, when: When) -> _Life:
         """Run it, and crash at a write; 0 = none."""
@@ -143,7 +148,7 @@ class _Play:
 
     def _engine(self, clock: HandClock, store: Any, served: Sequence[Listed]) -> TestEngine:
         engine = object.__new__(TestEngine)
-        engine._begin(clock, store, served)
+        engine._begin(clock, store, served, self._resources)
         if self._fakes is not None:
             self._fakes(engine)
         return engine
