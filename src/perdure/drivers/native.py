@@ -113,14 +113,7 @@ class NativeDriver:
         if self._local is not None and (known := self._local.known(name)) is not None:
             return known
         await self.open()
-        try:
-            stored = await self.store.latest_definition(name)
-        except NotFound:
-            raise NotFound(
-                f"no definition with the name {name} is known in this store: publish the document, "
-                "let a worker that has the code open the store once, or start it where the code "
-                "is, by the workflow itself"
-            ) from None
+        stored = await self.store.latest_definition(name)
         if stored.kind == KnownWorkflow.kind:
             return KnownWorkflow(name, stored.version, stored.hash)
         return rebuild(stored)

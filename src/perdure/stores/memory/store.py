@@ -282,7 +282,10 @@ class MemoryStore:
     async def latest_definition(self, name: str) -> StoredDefinition:
         named = [d for d in self._definitions.values() if d.name == name]
         if not named:
-            raise NotFound(f"no definition with the name {name}: publish it first")
+            raise NotFound(
+                f"no definition with the name {name} is known here: publish the document, or let a "
+                "worker that has the code open the store once"
+            )
         # Of two with one time, the one that came last.
         return max(reversed(named), key=lambda d: d.created)
 

@@ -136,7 +136,7 @@ def test_what_nobody_has_made_known_is_not_found_with_what_to_do() -> None:
     async def main() -> None:
         store = VirtualStore()
         async with client_on(store) as client:
-            with pytest.raises(NotFound, match="let a worker that has the code open the store"):
+            with pytest.raises(NotFound, match="worker that has the code open the store"):
                 await client.start("greet", "ann")
             await known(store)
             ended = await client.start("quiet", id="1")

@@ -221,8 +221,9 @@ def test_an_alias_that_something_else_has_is_a_declaration_error() -> None:
     known = Registry.of([new])
     assert known.definition("till") is known.definition("checkout") is new
     assert list(known.definitions) == ["checkout"]
-    for wrong in (["checkout"], ["A b"], "checkout-v1", [3]):
+    wrongs: list[Any] = [["checkout"], ["A b"], "checkout-v1", [3]]
+    for wrong in wrongs:
         with pytest.raises(DefinitionError):
-            workflow(max_duration=None, name="checkout", aliases=wrong)(_pays)  # type: ignore[arg-type]
+            workflow(max_duration=None, name="checkout", aliases=wrong)(_pays)
     with pytest.raises(InvalidOptions, match="is the name it has"):
         workflow(max_duration=None, name="checkout", aliases=["checkout"])(_pays)
