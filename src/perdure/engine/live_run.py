@@ -217,11 +217,7 @@ class LiveRun:
                 if self._row_is_full:
                     break
                 self._decide(self._next())
-            while (
-                (self._decided or self._sending or self._begins)
-                and self.under_way is None
-                and not self.dead
-            ):
+            while self.under_way is None and not self.dead and self._to_write:
                 self._submit()
         finally:
             self._pumping = False

@@ -57,6 +57,11 @@ _GIVEN_UP: Final = FailureRecord(Canceled.kind, "the workflow gave it up", perma
 class Calls:
     """One run's open calls. `recorded` is set while a recorded transition is replayed."""
 
+    __slots__ = (
+        "_answers", "_counts", "_patches", "actions", "deps", "loop", "new_timers", "open",
+        "payloads", "plain", "recorded", "run", "stop_seen", "stuck", "waiting",
+    )  # fmt: skip
+
     def __init__(self, run: Run, deps: Deps) -> None:
         self.run = run
         self.deps = deps
@@ -75,11 +80,11 @@ class Calls:
         self.payloads: dict[str, Raw] = {}
         #: Whether the code has been told to end.
         self.stop_seen = False
-        self._patches: dict[str, bool] = {}
+        self._patches: dict[str, bool] | None = None
         self._counts: dict[str, int] = {}
         self._answers = 0
         #: Timers that the code asked for in this turn.
-        self.new_timers: list[Timer] = []
+        self.new_timers: list[Timer] | None = None
 
     # ------------------------------------------------------------------ asking
 
@@ -191,6 +196,8 @@ class Calls:
 
     def patched(self, id: str) -> bool:
         """Whether the run takes the new way of a guarded change, decided once and recorded."""
+        if self._patches is None:
+            self._patches = {}
         known = self._patches.get(id)
         if known is None:
             if self.recorded is not None:
@@ -274,6 +281,8 @@ class Calls:
         timer = Timer(
             callback, args, context, loop=self.loop, at=when, due=due, node=self.named("timer")
         )
+        if self.new_timers is None:
+            self.new_timers = []
         self.new_timers.append(timer)
         self.open[timer.node] = timer
         return timer
@@ -292,7 +301,7 @@ class Calls:
         """The turn is over: the timers that are still wanted are recorded."""
         if not self.new_timers:
             return
-        timers, self.new_timers = self.new_timers, []
+        timers, self.new_timers = self.new_timers, None
         for timer in timers:
             if timer.gone:
                 continue

@@ -127,7 +127,7 @@ class Running:
         loop = self.calls.loop
         loop.began = loop.now = self.now
         loop.salt = _salt(self.run)
-        self._root = loop.create_task(self._program.main(self.calls), name="main")
+        self._root = loop.begin(self._program.main(self.calls))
 
     def child(self, node: str, task: str) -> Any:
         """What the engine is to start for a call of another run; None once nobody waits for it."""
