@@ -91,7 +91,6 @@ class Calls:
         loop = self.loop
         future = call.future = future_of(self, (call,))
         if not loop.alive:
-            loop.refuse()
             return future
         call.cleaning = self.stop_seen or CLEANING.get()
         self.open[call.node] = call
@@ -121,7 +120,6 @@ class Calls:
         members = tuple(cases)
         future = future_of(self, members)
         if not loop.alive:
-            loop.refuse()
             return future
         for call in members:
             call.future = future
@@ -185,6 +183,8 @@ class Calls:
         """Whether the run takes the new way of a guarded change, decided once and recorded."""
         known = self._patches.get(id)
         if known is None:
+            if not self.loop.alive:
+                return False
             if self.recorded is not None:
                 known = self.recorded.patched(id)
             else:
