@@ -25,11 +25,12 @@ from perdure.engine.mailbox import event_of
 from perdure.engine.values import fetched
 from perdure.kernel.actions import Ignored, Refused, Transition
 from perdure.kernel.code.machine import CodeMachine
+from perdure.kernel.code.stuck import Stuck
 from perdure.kernel.events import Event, RunRetried
 from perdure.kernel.fold import fold_transition
 from perdure.kernel.protocol import Deps, Loaded, Machine
 from perdure.model.definition import Definition
-from perdure.model.errors import PerdureError, StoreError
+from perdure.model.errors import NonDeterminism, PerdureError, StoreError
 from perdure.stores.port import (
     Claim,
     Finish,
@@ -71,8 +72,8 @@ class Writer(msgspec.Struct):
 
 async def retry(store: Store, deps: Deps, request: RetryRequest, writer: Writer) -> None:
     """Let an ended run go on. Raises NotFound, RunActive while it has not ended, InvalidRequest
-    for a node that is not there or an input that the definition refuses, StoreError when another
-    retry is under way."""
+    for a node that is not there or an input that the definition refuses, NonDeterminism for code
+    that does not do what it did, StoreError when another retry is under way."""
     if request.input is not None:
         request.definition.check_input(request.input, deps.codec)
     claim = await store.claim_finished(writer.worker, request.definition.name, request.id)
@@ -105,6 +106,8 @@ async def _decide(
     machine = cast("Machine", request.definition.machine(recorded.run, deps))
     try:
         return await _decided_by(machine, store, deps, request, writer, claim, loaded, recorded)
+    except Stuck as stuck:
+        raise NonDeterminism(f"nothing was retried: {stuck}") from stuck
     finally:
         # Whoever claims the run runs its code anew: what is left of this copy must do nothing.
         close(machine, f"{request.definition.name}/{request.id}")

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from perdure import Canceled, Context, Signal, step, workflow
+from perdure import Context, Signal, step, workflow
 from perdure.client.run import Run
 from perdure.flow.workflow import Workflow
 from tests.virtual.engines import client_on, engine_on, killed

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 from typing import Any
 
 import pytest
 
-from perdure import Canceled, Context, Signal, TimedOut, step, workflow
+from perdure import Canceled, Context, RunFailed, Signal, TimedOut, step, workflow
 from perdure.client.run import Run
 from perdure.conformance.rows import worker
 from perdure.flow.workflow import Workflow
+from perdure.model.errors import NonDeterminism
 from tests.virtual.engines import client_on, engine_on, killed
 from tests.virtual.loop import run
 from tests.virtual.stores import LateStore, VirtualStore
@@ -142,7 +144,7 @@ def test_with_code_that_fits_a_cancel_lets_it_clean_up() -> None:
             await why(second.get("order", "1"))
         async with engine_on(store, order(charges), part) as third:
             await third.get("order", "1").cancel("enough")
-            with pytest.raises(Canceled, match="^enough$"):
+            with pytest.raises(Canceled, match=r"^enough$"):
                 await third.get("order", "1").result(timeout=60)
             assert undone == [1]
 
@@ -170,6 +172,53 @@ def test_what_ended_without_its_code_can_be_retried_with_code_that_fits() -> Non
             with pytest.raises(Canceled):
                 await again.result(timeout=60)
             assert undone == [1], "the code goes on"
+
+    run(main())
+
+
+@step
+async def fails() -> None:
+    raise ValueError("no")
+
+
+def test_a_retry_leaves_nothing_of_its_code_behind() -> None:
+    @workflow(max_duration=None)
+    async def undoes(ctx: Context) -> None:
+        try:
+            await fails()
+        finally:
+            await refund(1)
+
+    async def main() -> None:
+        undone.clear()
+        async with engine_on(VirtualStore(), undoes) as engine:
+            started = await engine.start(undoes, id="1")
+            with pytest.raises(RunFailed):
+                await started.result()
+            undone.clear()
+            await client_on(engine._native.store).get(undoes, "1").retry(failed=True)
+            gc.collect()
+            with pytest.raises(RunFailed):
+                await started.result()
+            assert undone == [1]
+
+    run(main())
+
+
+def test_a_retry_with_code_that_does_not_fit_says_so_and_changes_nothing() -> None:
+    async def main() -> None:
+        store = VirtualStore()
+        await stalled(store)
+        async with engine_on(store, order(charges), part) as engine:
+            started = engine.get("order", "1")
+            await started.cancel("enough")
+            with pytest.raises(Canceled):
+                await started.result()
+            before = await store.actions("order", "1")
+            with pytest.raises(NonDeterminism, match=r"^nothing was retried: .*ship\(1\)"):
+                await engine.get(order(ships), "1").retry(failed=True)
+            assert await store.actions("order", "1") == before
+            await engine.get(order(charges), "1").retry(failed=True)
 
     run(main())
 
