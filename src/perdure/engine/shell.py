@@ -234,10 +234,11 @@ class Shell:
                 await self.starts.drain()
                 await self.parking.let_go_all()
         except TimeoutError:
-            self.unrecorded = [
-                f"{live.workflow}/{live.run_id}" for live in self.live.values() if live.unrecorded
-            ]
-            _log.error("%s", unrecorded(self.unrecorded))
+            self.unrecorded = []
+        left = [f"{run.workflow}/{run.run_id}" for run in self.live.values() if run.unrecorded]
+        if left or self.unrecorded is not None:
+            self.unrecorded = left
+            _log.error("%s", unrecorded(left))
         await self.feed.close(max(grace, 1.0))
         await self._forget_all()
         for handler in self._handlers.values():
