@@ -155,7 +155,10 @@ class Client:
         if not isinstance(self._driver, NativeDriver):  # that one asks as it decides
             resolved.check_input(request.input, self._codec)
         run: Run[Any] = Run(self, resolved, request.id)
-        created = await self._begun(run, request)
+        if run._former and await self._is_there(run):
+            created = False
+        else:
+            created = await self._driver.start(request)
         if not created:
             if options.get("if_exists", "raise") == "raise":
                 await run._named()
@@ -165,14 +168,13 @@ class Client:
                 await self._compare(run, self._codec.decode(bytes(request.input)))
         return run
 
-    async def _begun(self, run: Run[Any], request: StartRequest) -> bool:
-        """Whether the run was made."""
-        if run._former and driver_as(self._driver, NativeDriver) is None:
-            # A store knows what a run may be recorded under; another engine is asked before.
-            await run._named()
-            if not run._former:
-                return False
-        return await self._driver.start(request)
+    async def _is_there(self, run: Run[Any]) -> bool:
+        """Whether another engine has the run, maybe under a name of before: it is asked first, as
+        only a store knows with the start what a run may be recorded under."""
+        if driver_as(self._driver, NativeDriver) is not None:
+            return False
+        await run._named()
+        return not run._former
 
     async def _compare(self, run: Run[Any], input: Any) -> None:
         """Warn when the run that is joined was started with another input. What one that went on

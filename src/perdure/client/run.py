@@ -87,7 +87,9 @@ class Run(Generic[T_co]):
     async def _named(self) -> str:
         """The name the run is recorded under."""
         former, driver = self._former, self._client._driver
-        for name in (self._workflow, *former) if former else ():
+        if not former:
+            return self._workflow
+        for name in (self._workflow, *former):
             try:
                 await driver.status(name, self._id)
             except NotFound:
@@ -122,7 +124,8 @@ class Run(Generic[T_co]):
     async def _result(self) -> T_co:
         client = self._client
         check_run_id(self._id)
-        outcome = await client._driver.result(await self._named(), self._id)
+        name = await self._named() if self._former else self._workflow
+        outcome = await client._driver.result(name, self._id)
         definition = self._definition
         reader: Callable[[Raw], Any] = client._codec.decode
         if isinstance(definition, Workflow | KnownWorkflow):

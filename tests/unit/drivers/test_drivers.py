@@ -322,3 +322,22 @@ def test_a_step_of_the_runtime_runs_under_the_policy_of_its_call() -> None:
 
     assert played(code) == "5"
     assert len(tries) == 1
+
+
+def test_another_engine_is_asked_for_each_name_that_a_workflow_had() -> None:
+    @workflow(max_duration="1h", name="square", aliases=["root", "old"])
+    async def renamed(ctx: Context, n: int) -> int:
+        return n * n
+
+    async def play() -> None:
+        driver = Foreign()
+        driver.runs["old", "1"] = Outcome("completed", b"9")
+        client = Client(driver)
+        with pytest.raises(AlreadyStarted, match="old/1 is there already"):
+            await client.start(renamed, 3, id="1")
+        assert await client.run(renamed, 3, idempotency_key="1") == 9
+        assert [*driver.runs] == [("old", "1")]
+        assert await client.run(renamed, 4, id="2") == 16
+        assert [*driver.runs] == [("old", "1"), ("square", "2")]
+
+    asyncio.run(play())
