@@ -55,13 +55,18 @@ class LoopThread:
 
         Raises PerdureError when called on the loop's own thread, which would wait for itself.
         """
-        if threading.current_thread() is self._thread:
-            coroutine.close()
-            raise PerdureError(
-                "perdure.blocking was called in code that its own event loop runs (a workflow, an "
-                "`async def` step or listener): use a plain `def` step, or perdure.Client there"
-            )
-        future = asyncio.run_coroutine_threadsafe(coroutine, self._loop)
+        try:
+            if threading.current_thread() is self._thread:
+                raise PerdureError(
+                    "perdure.blocking was called in code that its own event loop runs (a workflow, "
+                    "an `async def` step or listener): use a plain `def` step, or perdure.Client "
+                    "there"
+                )
+            future = asyncio.run_coroutine_threadsafe(coroutine, self._loop)
+        except BaseException:
+            with contextlib.suppress(ValueError):  # it runs already
+                coroutine.close()
+            raise
         try:
             return future.result()
         except BaseException:

@@ -117,7 +117,7 @@ def test_after_one_interrupt_what_is_under_way_ends_and_is_recorded(
     # scenarios 39, 117, 118
     program = started(tmp_path, PROGRAMS[name], kind)
     done, err = told(program, signal.SIGINT)
-    assert program.returncode == -signal.SIGINT
+    assert program.returncode == -signal.SIGINT, (done, err)
     begun = sum(line.startswith("begin") for line in done)
     assert done == [f"{word} {n}" for n in range(begun) for word in ("begin", "end")]
     assert_only_python_speaks(err)
@@ -130,7 +130,7 @@ def test_after_two_interrupts_nothing_is_waited_for_and_nothing_is_lost(
 ) -> None:
     program = started(tmp_path, PROGRAMS[name], "async")
     done, err = told(program, signal.SIGINT, signal.SIGINT)
-    assert program.returncode == -signal.SIGINT
+    assert program.returncode == -signal.SIGINT, (done, err)
     assert_only_python_speaks(err)
     goes_on(tmp_path, PROGRAMS[name], "async", done)
 

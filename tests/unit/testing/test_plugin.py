@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -51,6 +52,7 @@ def test_the_fixture_is_found_and_each_test_has_its_own(tmp_path: Path) -> None:
     ran = subprocess.run(
         [sys.executable, "-m", "pytest", *options, "test_it.py"],
         cwd=tmp_path,
+        env=os.environ | {"PYTHONPATH": os.pathsep.join(path for path in sys.path if path)},
         capture_output=True,
         text=True,
         check=False,
