@@ -39,6 +39,7 @@ async def adds(ctx: Context, kind: str) -> int:
 
 ARGUMENTS = dict(id="1", if_exists="join")
 STORE = "sqlite:///runs.db?sync=normal&unsafe=1"
+signal.signal(signal.SIGINT, signal.default_int_handler)  # whatever who began us made of it
 """
 PROGRAMS = {
     "engine": """\
