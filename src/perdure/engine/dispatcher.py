@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import traceback
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from contextvars import copy_context
 from typing import Any, Final
 
@@ -34,6 +34,8 @@ _log = logging.getLogger("perdure.engine")
 _LOGGERS: Final[dict[str, logging.Logger]] = {}
 
 Report = NodeCompleted | NodeFailed
+#: Of `first_part`, and of what stands around it.
+First = Callable[..., tuple[Coroutine[Any, Any, Any], Any]]
 
 
 class Order(msgspec.Struct, gc=False):
@@ -83,8 +85,9 @@ class Dispatcher:
         self._reveal = reveal
         self._redact = redact
 
-    async def execute(self, order: Order) -> Report | None:
-        """Carry the attempt out in the calling task; how it ended."""
+    async def execute(self, order: Order, first: First = first_part) -> Report | None:
+        """Carry the attempt out in the calling task; how it ended. `first` does what `first_part`
+        does, for somebody who looks on."""
         handler = self.handlers[order.type]
         node, task, number = order.node, order.task, order.number
         try:
@@ -110,7 +113,7 @@ class Dispatcher:
         watch: Watch | None = None
         try:
             try:
-                steps, waiting_for = context.run(first_part, handler.run, attempt, step)
+                steps, waiting_for = context.run(first, handler.run, attempt, step)
             except StopIteration as stop:
                 value = stop.value
             else:
