@@ -30,8 +30,9 @@ class Telling:
     def listen(self, kind: Any, call: Callable[[Any], Any]) -> None:
         """Call with every event of this class. Raises InvalidRequest for what no client tells."""
         if not (isinstance(kind, type) and issubclass(kind, ClientEvent)):
+            other = getattr(kind, "__name__", kind)
             raise InvalidRequest(
-                f"a client tells of its own calls, and not of {getattr(kind, '__name__', kind)!r}: "
+                f"a client tells of its own calls, and not of {other}: "
                 "listen to RunStarted, RunSignaled, RunCanceled or ClientEvent of perdure.feed, or "
                 "to others with an Engine"
             )

@@ -12,6 +12,8 @@ from time import perf_counter
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, Self, TypeVar
 
+from perdure.model.carrier import checked_carrier
+from perdure.model.errors import InvalidRequest
 from perdure.model.names import is_name
 from perdure.telemetry.outcomes import CANCELED, ERROR, EXISTS, PANIC, of_attempt, of_call
 
@@ -79,7 +81,8 @@ class Call(_Observation):
         name = workflow if isinstance(workflow, str) and is_name(workflow) else ""
         attributes: dict[str, str | int] = {"perdure.workflow": name} if name else {}
         try:
-            self._begin(name, telemetry.instruments.of_current(trace), attributes)
+            within = telemetry.instruments.of_current(_valid(trace))
+            self._begin(name, within, attributes)
         except Exception:
             telemetry.failed()
 
@@ -109,6 +112,14 @@ class Call(_Observation):
     ) -> None:
         outcome, error_type = of_call(error)
         self._end(EXISTS if self._exists and error is None else outcome, error_type)
+
+
+def _valid(trace: Carrier) -> Carrier:
+    """The carrier; none in the place of one with which the call will be refused."""
+    try:
+        return checked_carrier(trace)
+    except InvalidRequest:
+        return None
 
 
 class Unobserved:
