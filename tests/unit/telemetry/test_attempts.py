@@ -253,7 +253,7 @@ class Fake:
 
 
 def ordered(seen: Collector, act: Any) -> Any:
-    order = Order("flaky#1", "STEP", "t1", 0, None, {}, None, "trying", "a", step=flaky)
+    order = Order("trying", "a", "flaky#1", "STEP", "t1", 0, None, step=flaky)
     dispatcher: Any = Fake(act)
     return asyncio.run(observed(seen.telemetry, dispatcher, order, None))
 
