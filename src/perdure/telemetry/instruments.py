@@ -6,6 +6,7 @@ gives real spans from the moment it is set.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping
 from importlib.metadata import PackageNotFoundError, version
 from typing import Final
@@ -22,6 +23,7 @@ SCOPE: Final = "perdure"
 BOUNDARIES: Final = (0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1.0, 5.0, 10.0, 60.0, 300.0, 3600.0)
 
 _NOWHERE: Final = Context()
+_METRICS: Final = sys.modules.get("opentelemetry.metrics._internal", metrics)
 _KINDS: Final = {"start": SpanKind.PRODUCER, "step_attempt": SpanKind.CONSUMER}
 
 
@@ -29,7 +31,7 @@ class Instruments:
     """A tracer, a counter, a histogram and a propagator. Whatever is called may raise what a
     provider raises."""
 
-    __slots__ = ("_operations", "_propagator", "_seconds", "_tracer")
+    __slots__ = ("_follows", "_operations", "_propagator", "_seconds", "_tracer")
 
     def __init__(
         self,
@@ -38,6 +40,7 @@ class Instruments:
         propagator: TextMapPropagator | None,
     ) -> None:
         this = _version()
+        self._follows = tracer_provider is None and meter_provider is None
         self._propagator = propagator
         self._tracer = trace.get_tracer(SCOPE, this, tracer_provider)
         meter = metrics.get_meter(SCOPE, this, meter_provider)
@@ -49,6 +52,20 @@ class Instruments:
             "s",
             "How long client calls and step attempts took",
             explicit_bucket_boundaries_advisory=BOUNDARIES,
+        )
+
+    @property
+    def idle(self) -> bool:
+        """Whether nothing would collect anything: the process has set no provider so far.
+
+        Asked for each attempt of a program that has OpenTelemetry and does not use it. The public
+        way to ask looks into the environment each time, and costs a tenth of a step; where what is
+        read here is gone, nothing is idle.
+        """
+        return (
+            self._follows
+            and vars(trace).get("_TRACER_PROVIDER", self) is None
+            and vars(_METRICS).get("_METER_PROVIDER", self) is None
         )
 
     def of_current(self, carrier: Mapping[str, str] | None) -> Context:

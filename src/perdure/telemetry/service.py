@@ -67,9 +67,12 @@ class _Default:
 
 
 def telemetry_of(given: Telemetry | None) -> Telemetry | None:
-    """What was given, or the process's own; None where nothing can collect anything."""
-    if given is not None:
-        return given
+    """What was given, or the process's own; None where nothing collects anything."""
+    chosen = _default() if given is None else given
+    return None if chosen is None or chosen.instruments.idle else chosen
+
+
+def _default() -> Telemetry | None:
     if _Default.made is None and OPENTELEMETRY in sys.modules and not _Default.unfit:
         try:
             _Default.made = Telemetry()

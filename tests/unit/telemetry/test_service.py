@@ -41,3 +41,13 @@ def test_one_that_cannot_be_used_is_told_of_once_and_observes_nothing(
         assert telemetry_of(None) is None
     told = "this OpenTelemetry cannot be used: nothing is observed"
     assert [record.message for record in caplog.records] == [told]
+
+
+@pytest.mark.usefixtures("seen")
+def test_one_that_nobody_set_a_provider_of_is_as_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    from opentelemetry import trace
+
+    assert telemetry_of(None) is None
+    assert telemetry_of(Telemetry()) is None
+    monkeypatch.delattr(trace, "_TRACER_PROVIDER")  # what it keeps to itself may be anything
+    assert telemetry_of(None) is not None
