@@ -26,8 +26,6 @@ def call_step(
     calls: Calls, step: Step[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> Coroutine[Any, Any, Any]:
     """The coroutine of a step's call. Raises TypeError and InvalidRequest for its arguments."""
-    if not calls.loop.alive:
-        calls.loop.refuse()
     node = calls.named(step.name)
     value = step.packer.pack(args, kwargs)
     input: Raw | None = None if value is NOTHING else written_in(calls, value)

@@ -100,7 +100,6 @@ class Calls:
         future = call.future = CallFuture(loop=loop)
         future._calls, future.members = self, (call,)
         if not loop.alive:
-            loop.refuse()
             return future
         call.cleaning = self.stop_seen or CLEANING.get()
         self.open[call.node] = call
@@ -134,7 +133,6 @@ class Calls:
         members = tuple(cases)
         future = future_of(self, members)
         if not loop.alive:
-            loop.refuse()
             return future
         for call in members:
             call.future = future
@@ -200,6 +198,8 @@ class Calls:
             self._patches = {}
         known = self._patches.get(id)
         if known is None:
+            if not self.loop.alive:
+                return False
             if self.recorded is not None:
                 known = self.recorded.patched(id)
             else:
