@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Self, TypeAlias, TypeVar, Unpack, cast, overload
@@ -39,7 +40,7 @@ from perdure.model.status import RunStatus
 from perdure.stores.port import RunQuery, Store
 from perdure.telemetry import Telemetry
 from perdure.telemetry.observation import UNOBSERVED, Call, Unobserved
-from perdure.telemetry.service import telemetry_of
+from perdure.telemetry.service import OPENTELEMETRY, telemetry_of
 
 I = TypeVar("I")  # noqa: E741
 O = TypeVar("O")  # noqa: E741
@@ -152,48 +153,38 @@ class Client:
         InvalidRequest and the like with nothing written, StoreError when it is not known whether
         the start was recorded.
         """
-        named = definition.name if isinstance(definition, Definition) else definition
-        with self._observed("start", named, options.get("trace")) as call:
-            return await self._start(definition, input, options, call)
-
-    async def _start(
-        self,
-        definition: Definition[Any, Any] | str,
-        input: object,
-        options: StartOptions,
-        call: Call | Unobserved,
-    ) -> Run[Any]:
-        if options.get("using") is not None:
-            message = "starting in the caller's transaction is not there yet: leave out using="
-            raise Unsupported(message)
-        resolved = _declared(definition)
-        if not isinstance(resolved, Definition):
-            resolved = await self._driver.definition(resolved)
-        config, id = options.get("config"), options.get("id")
-        request = StartRequest(
-            resolved,
-            self._new_id() if id is None else check_run_id(id),
-            None if input is None else self._written(resolved, input),
-            None if config is None else Raw(self._codec.encode(config)),
-            options.get("metadata") or {},
-            options.get("start_node"),
-            microseconds(options["delay"], "delay") if "delay" in options else 0,
-            call.carrier(checked_carrier(options.get("trace"))),
-        )
-        if not isinstance(self._driver, NativeDriver):  # that one asks as it decides
-            resolved.check_input(request.input, self._codec)
-        created = await self._driver.start(request)
-        run: Run[Any] = Run(self, resolved, request.id)
-        if created:
-            self._telling.started(run.workflow, run.id)
-        else:
-            call.exists()
-            if options.get("if_exists", "raise") == "raise":
-                message = f"{run} is there already: use if_exists='join' to join it"
-                raise AlreadyStarted(message, run)
-            if request.input is not None and driver_as(self._driver, NativeDriver) is not None:
-                await self._compare(run, self._codec.decode(bytes(request.input)))
-        return run
+        with self._observed("start", definition, options.get("trace")) as call:
+            if options.get("using") is not None:
+                message = "starting in the caller's transaction is not there yet: leave out using="
+                raise Unsupported(message)
+            resolved = _declared(definition)
+            if not isinstance(resolved, Definition):
+                resolved = await self._driver.definition(resolved)
+            config, id = options.get("config"), options.get("id")
+            request = StartRequest(
+                resolved,
+                self._new_id() if id is None else check_run_id(id),
+                None if input is None else self._written(resolved, input),
+                None if config is None else Raw(self._codec.encode(config)),
+                options.get("metadata") or {},
+                options.get("start_node"),
+                microseconds(options["delay"], "delay") if "delay" in options else 0,
+                call.carrier(checked_carrier(options.get("trace"))),
+            )
+            if not isinstance(self._driver, NativeDriver):  # that one asks as it decides
+                resolved.check_input(request.input, self._codec)
+            created = await self._driver.start(request)
+            run: Run[Any] = Run(self, resolved, request.id)
+            if created:
+                self._telling.started(run.workflow, run.id)
+            else:
+                call.exists()
+                if options.get("if_exists", "raise") == "raise":
+                    message = f"{run} is there already: use if_exists='join' to join it"
+                    raise AlreadyStarted(message, run)
+                if request.input is not None and driver_as(self._driver, NativeDriver) is not None:
+                    await self._compare(run, self._codec.decode(bytes(request.input)))
+            return run
 
     async def _compare(self, run: Run[Any], input: Any) -> None:
         """Warn when the run that is joined was started with another input."""
@@ -307,10 +298,13 @@ class Client:
     # ------------------------------------------------------------------ for handles
 
     def _observed(
-        self, operation: str, workflow: object, trace: Mapping[str, str] | None = None
+        self, operation: str, of: object, trace: Mapping[str, str] | None = None
     ) -> Call | Unobserved:
         """What stands around a call: it is seen, if anybody looks."""
+        if self._telemetry is None and OPENTELEMETRY not in sys.modules:
+            return UNOBSERVED
         telemetry = telemetry_of(self._telemetry)
+        workflow = of.name if isinstance(of, Definition) else of
         return UNOBSERVED if telemetry is None else Call(telemetry, operation, workflow, trace)
 
     async def _retry(

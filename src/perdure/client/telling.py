@@ -57,7 +57,7 @@ class Telling:
             task.cancel()
 
     def _tell(self, kind: type[ClientEvent], workflow: str, id: str, **more: str) -> None:
-        if self.listeners:
+        if self.listeners.each:
             time = time_of(self._now())
             self.listeners.tell(kind(workflow=workflow, run_id=id, time=time, **more))
 

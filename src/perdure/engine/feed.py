@@ -61,7 +61,7 @@ class Feed:
 
     def listen(self, kind: type[Any], call: Listen) -> None:
         """Call with every event of this class from now on."""
-        if not self._listeners:
+        if not self._listeners.each:
             self._shell.observers.append(self)
             self._shell.on_ignored = self.ignored
         self._listeners.add(kind, call)

@@ -75,29 +75,26 @@ class Listeners:
 
     def __init__(self, spawn: Spawn) -> None:
         self._spawn = spawn
-        self._each: list[Listener] = []
-
-    def __bool__(self) -> bool:
-        return bool(self._each)
+        self.each: list[Listener] = []
 
     def add(self, kind: type[Any], call: Listen) -> None:
         """Call with every event of this class from now on."""
-        self._each.append(Listener(self._spawn, kind, call))
+        self.each.append(Listener(self._spawn, kind, call))
 
     def inherit(self, before: Listeners) -> None:
         """Whoever heard of others hears of these."""
-        for listener in before._each:
+        for listener in before.each:
             self.add(listener.kind, listener.call)
 
     def tell(self, event: Any) -> None:
         """Queue an event for those that want it."""
-        for listener in self._each:
+        for listener in self.each:
             if isinstance(event, listener.kind):
                 listener.tell(event)
 
     async def close(self, seconds: float) -> None:
         """Let them hear what is left, for so long at most."""
-        waiting = [asyncio.ensure_future(one.finish()) for one in self._each]
+        waiting = [asyncio.ensure_future(one.finish()) for one in self.each]
         if waiting:
             _, late = await asyncio.wait(waiting, timeout=seconds)
             for task in late:
