@@ -211,7 +211,7 @@ class LiveRun:
         self._pumping = True
         try:
             if first is not None and not self.dead:
-                if self._row_is_full:
+                if (self._decided or self._begins) and self._row_is_full:
                     self.inbox = deque((first, *(self.inbox or ())))
                 else:
                     self._decide(first)
@@ -226,8 +226,8 @@ class LiveRun:
         if self.inbox and not (self.under_way or self._deciding or self._busy):
             # One event a row, and the store has answered already.
             asyncio.get_running_loop().call_soon(self.pump)
-        if not self.dead and len(self.work.orders) > self.work.free:
-            self.work.start()
+        if not self.dead and len((work := self.work).orders) > work.free:
+            work.start()
 
     @property
     def _row_is_full(self) -> bool:
@@ -261,8 +261,8 @@ class LiveRun:
             return
         if isinstance(made, Load):
             self._go_on(came, self.machine.apply(event), None)
-        elif came is event and made.ignored is None:
-            self._keep(made, self._read)
+        elif came is event and made.ignored is None and self.run.life == self._life:
+            self._decided.append(made)
         else:
             self._take(came, made)
 

@@ -33,10 +33,11 @@ def call_step(
 
 
 async def _outcome(calls: Calls, call: Call, read: Reader) -> Any:
-    return read_in(calls, read, await calls.dispatch(call))
+    outcome = await calls.dispatch(call)
+    return read(outcome) if calls.plain else read_in(calls, read, outcome)
 
 
 def how_of(step: Step[..., Any]) -> How:
     """How the engine is to run a step's calls."""
     queue = None if step.queue == "default" else step.queue
-    return How(STEP_TYPE, step, step.retry.policy, step.timeout_us, queue)
+    return How(STEP_TYPE, step.timeout_us, step, step.retry.policy, queue)

@@ -123,7 +123,8 @@ class WorkflowLoop(asyncio.AbstractEventLoop):
         self._ready: list[Ready] = []
         #: Those that are not done, by their places, oldest first.
         self._tasks: dict[int, asyncio.Task[Any]] = {}
-        self._plain = Context()
+        #: Made for the second task, if there is one.
+        self._plain: Context | None = None
         self._count = 0
 
     # ------------------------------------------------------------------ running
@@ -221,24 +222,36 @@ class WorkflowLoop(asyncio.AbstractEventLoop):
         if not self.alive:
             coro.close()
             return self.create_future()  # type: ignore[return-value]  # it never ends
+        task = self._new_task(coro, name, context)
+        # One that is done is nobody's but the code's: if it failed and is let go of unseen, asyncio
+        # tells.
+        if self._plain is None:
+            self._plain = Context()
+        task.add_done_callback(self._forget, context=self._plain)
+        return task
+
+    def begin(self, coro: Coroutine[Any, Any, Any]) -> asyncio.Task[Any]:
+        """The run's first task, with whose end all ends."""
+        return self._new_task(coro, "main", None)
+
+    def _new_task(
+        self, coro: Coroutine[Any, Any, Any], name: str | None, context: Context | None
+    ) -> WorkflowTask:
         # asyncio's own default counts all tasks of the process: not the same on replay.
         self._count += 1
         task = WorkflowTask(
             self.salt + self._count, coro, loop=self, name=name or f"task-{self._count}",
             context=context,
         )  # fmt: skip
-        # One that is done is nobody's but the code's: if it failed and is let go of unseen, asyncio
-        # tells.
         self._tasks[task.place] = task
-        task.add_done_callback(self._forget, context=self._plain)
         return task
 
     def _forget(self, task: Any) -> None:
         self._tasks.pop(task.place, None)
 
-    def get_debug(self) -> bool:
-        """Never: slow callbacks are the engine's to notice."""
-        return False
+    #: Never: slow callbacks are the engine's to notice. Every future asks: `bool()` is no call of
+    #: ours.
+    get_debug = bool
 
     def is_running(self) -> bool:
         """Always: code that runs here is run by it."""

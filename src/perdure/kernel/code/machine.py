@@ -42,7 +42,9 @@ class CodeMachine(Running):
                 return Load(signals=tuple(apart))
         if calls.stuck is not None and not self.given_up:
             raise calls.stuck
-        self.now = now = max(self.deps.now(), run.at)
+        now = self._deps.now()
+        now = max(now, run.at)
+        self.now = now
         calls.actions = []
         self._continued = 0
         before, run.at = run.at, now
@@ -53,7 +55,7 @@ class CodeMachine(Running):
             raise
         if ignored is not None:
             run.at = before
-            return ignored if isinstance(ignored, Load) else Transition(now, [], ignored)
+            return ignored if type(ignored) is Load else Transition(now, [], ignored)
         run.crashes = 0
         calls = self.calls
         actions, calls.actions = calls.actions, []

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Coroutine, Generator, Sequence
-from hashlib import blake2b
 from typing import Any, Final, Protocol
+from zlib import crc32
 
 from msgspec import Raw
 
@@ -93,17 +93,30 @@ class Running:
 
     def run_on(self) -> None:
         """Let the code run until it waits; record its end if it ended. Raises Stuck."""
-        self.calls.loop.now = self.now
-        self._turn()
-        if self._root is not None and self._root.done():
-            self._finish(self._root)
-
-    def _turn(self) -> None:
-        calls = self.calls
+        calls, root = self.calls, self._root
+        calls.loop.now = self.now
         try:
             calls.loop.run_ready()
         except HotLoop:
-            calls.stuck = calls.stuck or hot_loop(line_of(self._root))
+            self._hot()
+        if calls.stuck is not None or calls.new_timers:
+            self._turn_over()
+        if root is not None and root.done():
+            self._finish(root)
+
+    def _turn(self) -> None:
+        try:
+            self.calls.loop.run_ready()
+        except HotLoop:
+            self._hot()
+        self._turn_over()
+
+    def _hot(self) -> None:
+        calls = self.calls
+        calls.stuck = calls.stuck or hot_loop(line_of(self._root))
+
+    def _turn_over(self) -> None:
+        calls = self.calls
         stuck = calls.stuck
         if stuck is None:
             calls.record_timers()
@@ -116,7 +129,7 @@ class Running:
         loop = self.calls.loop
         loop.began = loop.now = self.now
         loop.salt = _salt(self.run)
-        self._root = loop.create_task(self._program.main(self.calls), name="main")
+        self._root = loop.begin(self._program.main(self.calls))
 
     def child(self, node: str, task: str) -> Any:
         """What the engine is to start for a call of another run; None once nobody waits for it."""
@@ -306,8 +319,7 @@ class Running:
 
 
 def _salt(run: Run) -> int:
-    text = f"{run.definition}/{run.id}".encode()
-    return int.from_bytes(blake2b(text, digest_size=4).digest(), "big") << 24
+    return crc32(f"{run.definition}/{run.id}".encode()) << 24
 
 
 def stopped(failure: FailureRecord) -> FinishRun:
