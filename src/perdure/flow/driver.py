@@ -62,13 +62,15 @@ class Driver(Protocol):
 class Duties(msgspec.Struct, frozen=True):
     """What an Engine asks of a driver that works for it. `registry`: the definitions and steps;
     `resources`: what steps ask for by type; `threads`: how many `def` steps run at once, None = as
-    the driver likes; `codec`: how values of workflows are written, None = JSON as it is."""
+    the driver likes; `codec`: how values of workflows are written, None = JSON as it is;
+    `telemetry`: who observes attempts."""
 
     registry: Registry
     resources: tuple[object, ...] = ()
     threads: int | None = None
     codec: Codec | None = None
     name: str = ""
+    telemetry: Any = None
 
 
 @runtime_checkable
