@@ -195,10 +195,8 @@ class NewRun(msgspec.Struct, gc=False):
     """A run to insert, with its first journal row (seq 1).
 
     `owner` None: due at `ready_at` for whoever claims it; mail makes it due earlier, but its
-    attempts are to wait until then (RunRow.not_before). A run is born at epoch 0, with or
-    without an owner. `input` stands in the first journal row; it is not repeated here. `hash`
-    names the definition's content. `former`: names that the definition had before: a run with one
-    of them and this id is the one that is asked for, and exists.
+    attempts are to wait until then (RunRow.not_before). A run is born at epoch 0. `hash` names the
+    definition's content. `former`: names it had before; a run of one of them and this id exists.
     """
 
     key: bytes

@@ -52,7 +52,11 @@ def test_the_fixture_is_found_and_each_test_has_its_own(tmp_path: Path) -> None:
     ran = subprocess.run(
         [sys.executable, "-m", "pytest", *options, "test_it.py"],
         cwd=tmp_path,
-        env=os.environ | {"PYTHONPATH": os.pathsep.join(path for path in sys.path if path)},
+        env=os.environ
+        | {
+            "PYTHONPATH": os.pathsep.join(path for path in sys.path if path),
+            "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",  # it may be installed by this name, too
+        },
         capture_output=True,
         text=True,
         check=False,
