@@ -59,6 +59,7 @@ from perdure.stores.port import (
     Verdict,
     WorkerInfo,
 )
+from perdure.telemetry import Telemetry
 
 _log = logging.getLogger("perdure.engine")
 
@@ -83,6 +84,8 @@ class Shell:
     lease to keep, nothing to take over, nothing to purge.
     """
 
+    #: Where attempts are observed; None: where the process says.
+    telemetry: Telemetry | None = None
     #: Runs of which the store had not taken the last rows when this was closed; None: it had
     #: taken all.
     unrecorded: list[str] | None = None
