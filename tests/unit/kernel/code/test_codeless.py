@@ -94,6 +94,7 @@ def test_a_retry_with_its_code_goes_on_from_before_its_end() -> None:
     assert board.run.status == "running"
     assert "wait:go" not in board.open, "what was sent is taken now"
     assert {"charge", "sleep", "part", "part#2"} <= set(board.open)
+    board.machine.close()
 
 
 def test_one_that_was_cleaning_up_ends_for_its_first_reason() -> None:
