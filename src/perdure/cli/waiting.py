@@ -117,7 +117,7 @@ def _node(standing: Standing, view: NodeView, now: datetime, tell: Tell) -> Caus
         length = "" if since is None else f", for {_for(since, now)}"
         what = f"waits for run {view.child}{length}"
         return Cause("child", what, view.node, since, advice=tell("why", view.child))
-    most = standing.attempts.get(view.node)
+    most = view.most or standing.attempts.get(view.node)
     attempt = f"attempt {max(view.attempt, 1)}{f' of {most}' if most else ''}"
     if since is not None and since > now:
         why = _last_error(view, ", since attempt {} failed: {}")

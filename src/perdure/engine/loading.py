@@ -197,7 +197,7 @@ async def bring_to_life(
         live.post(loaded.mail)
         return live
     _go_on(shell.effects, live, recorded, loaded.run.not_before)
-    begin_at(live, loaded.run.not_before)
+    begin_at(live, loaded.run.not_before, loaded.run.created)
     live.post(loaded.mail)
     if not live.dead:
         ask_again(shell, live, loaded.mail)

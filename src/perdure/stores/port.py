@@ -197,7 +197,8 @@ class NewRun(msgspec.Struct, gc=False):
     `owner` None: due at `ready_at` for whoever claims it; mail makes it due earlier, but its
     attempts are to wait until then (RunRow.not_before). A run is born at epoch 0, with or
     without an owner. `input` stands in the first journal row; it is not repeated here. `hash`
-    names the definition's content.
+    names the definition's content. `former`: names that the definition had before: a run with one
+    of them and this id is the one that is asked for, and exists.
     """
 
     key: bytes
@@ -212,6 +213,7 @@ class NewRun(msgspec.Struct, gc=False):
     deadline: int | None = None
     metadata: bytes = b"{}"
     status: RunStatus = "running"
+    former: Sequence[str] = ()
 
     @property
     def not_before(self) -> int:
