@@ -6,26 +6,27 @@ from collections.abc import Sequence
 from typing import Any
 
 from perdure.model.status import TERMINAL
-from perdure.stores.port import NewRun, Started
+from perdure.stores.port import JournalRow, NewRun, Started
 from perdure.stores.sqlite.driver import Connection, IntegrityError
 from perdure.stores.sqlite.journal import (
     After,
     Parameters,
-    insert_many,
-    journal_values,
     keep_payloads,
     outcome,
 )
-from perdure.stores.sqlite.queries import query
+from perdure.stores.sqlite.queries import MOST_ROWS, insert_many, query
 from perdure.stores.sqlite.transaction import Transaction
 
 
 def start_runs(db: Connection, runs: Sequence[NewRun], after: After) -> list[Started]:
     """Insert runs in one transaction; an answer per run, in order. `after`: see commit_rows."""
     try:
-        with Transaction(db):
-            insert_runs(db, runs)
-            after([new.first for new in runs])
+        if len(runs) <= MOST_ROWS and not any(_brings_more(new.first) for new in runs):
+            insert_runs(db, runs)  # one statement is its own transaction
+        else:
+            with Transaction(db):
+                insert_runs(db, runs)
+                after([new.first for new in runs])
     except IntegrityError:
         with Transaction(db):
             return [_start_one(db, new, after) for new in runs]
@@ -33,14 +34,19 @@ def start_runs(db: Connection, runs: Sequence[NewRun], after: After) -> list[Sta
 
 
 def insert_runs(db: Connection, runs: Sequence[NewRun]) -> None:
-    """Insert runs that are not there, within a transaction."""
+    """Insert runs that are not there, each with its first row."""
     values: Parameters = []
     for new in runs:
+        first = new.first
         values += _run_values(new)
-    insert_many(db, "insert_runs", 19, values)
-    firsts = [new.first for new in runs]
-    insert_many(db, "append_first", 7, journal_values(firsts))
-    keep_payloads(db, firsts)
+        values += (first.at, first.writer, first.commit, first.read, first.body)
+    insert_many(db, "start", 24, values)
+    keep_payloads(db, [new.first for new in runs])
+
+
+def _brings_more(first: JournalRow) -> bool:
+    """Whether there is more to do than to insert: a run that ends as it starts may be awaited."""
+    return first.change is not None or bool(first.payloads or first.outgoing)
 
 
 def _start_one(db: Connection, new: NewRun, after: After) -> Started:

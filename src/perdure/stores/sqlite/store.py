@@ -68,7 +68,7 @@ from perdure.stores.sqlite.migrate import (
     migrate,
 )
 from perdure.stores.sqlite.purge import purge
-from perdure.stores.sqlite.queries import query
+from perdure.stores.sqlite.queries import make_views, query
 from perdure.stores.sqlite.readers import Readers
 from perdure.stores.sqlite.sharing import lock_file
 from perdure.stores.sqlite.starts import start_runs
@@ -189,6 +189,7 @@ class SqliteStore:
         db.execute(f"PRAGMA fullfsync = {int(self._synchronous == 'full')}")
         db.execute("PRAGMA wal_autocheckpoint = 0")
         migrate(db, self.path)
+        make_views(db)
         self._in_place.remember()
 
     def _release_lock(self) -> None:
