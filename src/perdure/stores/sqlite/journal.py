@@ -17,6 +17,7 @@ from perdure.stores.port import (
     JournalRow,
     Release,
     Reopen,
+    RunChange,
     Stall,
     Verdict,
 )
@@ -27,17 +28,10 @@ from perdure.stores.sqlite.transaction import Transaction
 Parameters: TypeAlias = list[Any]
 After: TypeAlias = Callable[[Sequence[JournalRow]], None]
 
-#: What `outcome` gives.
-_OUTCOME: Final = (
-    "status", "ready_at", "stalled", "finished", "output", "output_seq", "output_n", "failure",
-    "purge_at",
-)  # fmt: skip
-
-
 #: Changes that need no more than the row of their run. A stall is looked at after it.
 _LETS_GO: Final = frozenset({Finish, Release})
-#: The columns of a row without a change, for those.
-_NO_OUTCOME: Final = (None,) * (len(_OUTCOME) + 1)
+#: What becomes of a run whose row changes nothing of it.
+_NOTHING: Final = (None,) * 7
 
 
 class _Refused(Exception):
@@ -88,14 +82,8 @@ def _arrive(db: Connection, rows: Sequence[JournalRow], *, alone: bool) -> None:
     for row in rows:
         values += (row.run, row.seq, row.at, row.writer, row.commit, row.read, row.body)
         values += (alone, row.epoch)
-        change = row.change
-        if change is None or type(change) is Continue:
-            values += _NO_OUTCOME
-        else:
-            made = outcome(row)
-            values += made
-            values.append(min(change.ready_at, row.at) if type(change) is Release else made[1])
-    insert_many(db, "commit", 19, values)
+        values += _NOTHING if row.change is None else became(row.change)
+    insert_many(db, "commit", 16, values)
 
 
 def journal_values(rows: Sequence[JournalRow]) -> Parameters:
@@ -115,19 +103,36 @@ def keep_payloads(db: Connection, rows: Sequence[JournalRow]) -> None:
     insert_many(db, "keep_payloads", 4, values)
 
 
-def outcome(row: JournalRow) -> tuple[Any, ...]:
-    """What a row's change makes of its run: status, ready_at, stalled, finished, output,
-    output_seq, output_n, failure, purge_at."""
-    change = row.change
-    assert change is not None and not isinstance(change, Continue)  # noqa: PT018
+def became(change: RunChange) -> tuple[Any, ...]:
+    """What a change makes of its run: status, ready_at, stalled, output, output_n, failure,
+    purge_at."""
     if isinstance(change, Finish):
-        seq = None if change.output_ref is None else row.seq
-        result = (change.output, seq, change.output_ref, change.failure, change.purge_at)
-        return (change.status, NEVER, None, row.at, *result)
-    nothing = (None,) * 6
+        return (
+            change.status, NEVER, None, change.output, change.output_ref, change.failure,
+            change.purge_at,
+        )  # fmt: skip
+    if isinstance(change, Release):
+        return ("running", change.ready_at, None, None, None, None, None)
     if isinstance(change, Stall):
-        return ("running", NEVER, change.reason, *nothing)
-    return ("running", change.ready_at, None, *nothing)
+        return ("running", NEVER, change.reason, None, None, None, None)
+    return _NOTHING  # the others go by their own ways
+
+
+def ended(row: JournalRow) -> dict[str, Any]:
+    """The same of a row's change, with where its output stands and when the run ended."""
+    assert row.change is not None
+    status, ready_at, stalled, output, n, failure, purge_at = became(row.change)
+    return {
+        "status": status,
+        "ready_at": ready_at,
+        "stalled": stalled,
+        "finished": None if status == "running" else row.at,
+        "output": output,
+        "output_seq": None if n is None else row.seq,
+        "output_n": n,
+        "failure": failure,
+        "purge_at": purge_at,
+    }
 
 
 def _verdicts_of_one_statement(db: Connection, rows: Sequence[JournalRow]) -> list[Verdict]:
@@ -207,7 +212,7 @@ def _append_to_finished(db: Connection, row: JournalRow) -> Verdict:
         name, said = "reopen", _reopened(row, row.change)
     else:
         assert isinstance(row.change, Finish)
-        name, said = "finish_again", dict(zip(_OUTCOME, outcome(row), strict=True))
+        name, said = "finish_again", ended(row)
         said |= {"version": row.change.version, "hash": row.change.hash}
     if db.execute(query(name), values | said).rowcount != 1:
         return "refused"

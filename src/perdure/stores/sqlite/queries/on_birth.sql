@@ -4,12 +4,11 @@ WHEN new.key IS NOT NULL
 BEGIN
     INSERT INTO run (
         key, definition, id, version, hash, status, created, owner, ready_at, deadline, metadata,
-        not_before, stalled, finished, output, output_seq, output_n, failure, purge_at
+        not_before
     )
     VALUES (
         new.key, new.definition, new.id, new.version, new.hash, new.status, new.created, new.owner,
-        new.ready_at, new.deadline, new.metadata, new.not_before, new.stalled, new.finished,
-        new.output, new.output_seq, new.output_n, new.failure, new.purge_at
+        new.ready_at, new.deadline, new.metadata, new.not_before
     );
     INSERT INTO journal (run, seq, at, writer, commit_id, read, body)
     VALUES (new.key, 1, new.at, new.writer, new.commit_id, new.read, new.body);
