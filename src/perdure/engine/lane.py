@@ -12,10 +12,8 @@ import asyncio
 import logging
 from collections.abc import Callable, Sequence
 from functools import partial
-from time import perf_counter
 from typing import Any, Generic, TypeVar
 
-from perdure.engine.patience import Patience
 from perdure.model.errors import StoreError
 
 Row = TypeVar("Row")
@@ -40,22 +38,14 @@ class Lane(Generic[Row, Answer]):
         *,
         at_once: bool = False,
         alone: Callable[[], bool] = lambda: False,
-        company: Callable[[], bool] = lambda: False,
-        most: int = 256,
+        most: int = 512,
         note: Callable[[StoreError | None], None] | None = None,
     ) -> None:
-        """`company`: whether others may soon have a row, too: then one may wait a moment for them.
-        `note` is told when the store does not answer, and (None) when it does again."""
+        """`note` is told when the store does not answer, and (None) when it does again."""
         self._send = send
         self._at_once = at_once
         self._note = note
         self._alone = alone
-        self._company = company
-        self._patience = Patience()
-        #: When the batch was given to the store, while it is being given.
-        self._began = 0.0
-        #: The flush to come, if it is one that lets rows gather first.
-        self._gathering: asyncio.TimerHandle | None = None
         self._most = most
         self._waiting: list[tuple[Row, Then]] = []
         self._batches: list[list[tuple[Row, Then]]] = []
@@ -75,21 +65,12 @@ class Lane(Generic[Row, Answer]):
                 self._go_on()
             elif len(waiting) >= self._most and self._under_way is None:
                 self._flush()  # a whole batch: the store may begin while others are decided
-        elif self._at_once:
+        elif self._at_once or self._alone():
             self._write([(row, then)])
         else:
-            company = self._company()
-            if not company and self._alone():
-                self._write([(row, then)])
-                return
             waiting.append((row, then))
             self._scheduled = True
-            loop = asyncio.get_running_loop()
-            window = self._patience.window() if company else 0.0
-            if window:
-                self._gathering = loop.call_later(window, self._flush)
-            else:
-                loop.call_soon(self._flush)
+            asyncio.get_running_loop().call_soon(self._flush)
 
     async def drain(self) -> None:
         """Return when everything submitted so far has been answered."""
@@ -102,8 +83,6 @@ class Lane(Generic[Row, Answer]):
         """Stop trying: what is not durable is as if it had never been decided."""
         if self._retry is not None:
             self._retry.cancel()
-        if self._gathering is not None:
-            self._gathering.cancel()
         self._waiting.clear()
         self._batches.clear()
         self._under_way = None
@@ -111,10 +90,6 @@ class Lane(Generic[Row, Answer]):
 
     def _flush(self) -> None:
         self._scheduled = False
-        if self._gathering is not None:
-            self._gathering.cancel()
-            self._gathering = None
-            self._patience.waited(len(self._waiting) - 1)
         while self._under_way is None and (self._batches or self._waiting):
             if self._batches:
                 batch = self._batches.pop()
@@ -129,8 +104,6 @@ class Lane(Generic[Row, Answer]):
     def _write(self, batch: list[tuple[Row, Then]]) -> None:
         self._under_way = batch
         answered = partial(self._answered, batch)
-        if not self._at_once:
-            self._began = perf_counter()
         try:
             if len(batch) == 1:
                 self._send((batch[0][0],), answered)
@@ -138,16 +111,10 @@ class Lane(Generic[Row, Answer]):
                 self._send([row for row, _ in batch], answered)
         except Exception as error:
             answered(error)
-        if self._began:  # it will be answered later: rows gather meanwhile
-            self._began = 0.0
-            self._patience.wrote(0.0)
 
     def _answered(
         self, batch: list[tuple[Row, Then]], answers: Sequence[Answer] | Exception
     ) -> None:
-        if self._began:
-            self._patience.wrote(perf_counter() - self._began)
-            self._began = 0.0
         if self._under_way is not batch:  # abandoned meanwhile
             return
         if isinstance(answers, Exception):

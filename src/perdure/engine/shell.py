@@ -130,8 +130,7 @@ class Shell:
         self.commits: Lane[JournalRow, Verdict] = Lane(
             store.commit,
             at_once=at_once,
-            alone=lambda: len(self.live) == 1,
-            company=lambda: self.dispatcher.waiting > 0,
+            alone=self._alone_at_work,
             note=partial(told, "writing rows"),
         )
         self.starts: Lane[NewRun, Started] = Lane(
@@ -203,6 +202,13 @@ class Shell:
         """Something may be due, or have mail."""
         self.claims.look()
         self.beats.hint()
+
+    def _alone_at_work(self) -> bool:
+        """Whether one run with one attempt is all there is: nobody else could have a row now."""
+        if len(self.live) != 1:
+            return False
+        [live] = self.live.values()
+        return len(live.runners) <= 1
 
     @property
     def may_claim(self) -> bool:

@@ -20,7 +20,7 @@ _INCLUDED: Final = re.compile(r"\{(\w+)\}")
 _COMMENT: Final = re.compile(r"^\s*--.*\n", re.MULTILINE)
 
 #: Rows that one statement takes at most.
-MOST_ROWS: Final = 256
+MOST_ROWS: Final = 512
 #: The views by which one statement writes to several tables, and their triggers.
 _VIEWS: Final = ("births", "on_birth", "arrivals", "on_row", "on_last_row")
 

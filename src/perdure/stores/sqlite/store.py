@@ -80,6 +80,8 @@ _log = logging.getLogger("perdure.stores")
 
 #: How long a lock of another process is waited for before it is an error, in seconds.
 BUSY_TIMEOUT: Final = 5.0
+#: Rows for which the loop may wait; more come of runs that work side by side.
+_FEW: Final = 2
 _FREES: Final = frozenset({Release, Reopen, Stall})
 
 
@@ -239,7 +241,8 @@ class SqliteStore:
             return
         if any(type(row.change) in _FREES or row.outgoing for row in rows):
             done = self._freeing(done)
-        self._writer.submit(*self._telling(partial(commit_rows, rows=rows), done), len(rows))
+        work = self._telling(partial(commit_rows, rows=rows), done)
+        self._writer.submit(*work, len(rows), aside=len(rows) > _FEW)
 
     def _told(self, sent: Sent) -> None:
         """Let others in this process know what runs were told of one another."""
@@ -253,7 +256,8 @@ class SqliteStore:
             return
         if any(new.owner is None for new in runs):
             done = self._freeing(done)
-        self._writer.submit(*self._telling(partial(start_runs, runs=runs), done), 2 * len(runs))
+        work = self._telling(partial(start_runs, runs=runs), done)
+        self._writer.submit(*work, 2 * len(runs), aside=len(runs) > _FEW)
 
     def _telling(self, do: Any, done: Any) -> tuple[Callable[[Connection], Any], Done[Any]]:
         """Work by which runs are told of one another, and the answer to it."""

@@ -122,7 +122,7 @@ def test_a_statement_whose_rows_are_counted_begins_as_python_expects() -> None:
     assert query("append").split()[0] == "INSERT"
 
 
-@pytest.mark.parametrize("rows", [1, 16, 17, 63, 65, 200, MOST_ROWS, MOST_ROWS + 1, 700])
+@pytest.mark.parametrize("rows", [1, 16, 17, 63, 65, 200, MOST_ROWS, MOST_ROWS + 1, 1_700])
 def test_many_rows_take_few_statements_of_few_lengths(db: Connection, rows: int) -> None:
     db.execute("BEGIN")
     asked: list[str] = []
@@ -141,7 +141,7 @@ def test_statements_are_of_few_lengths_and_never_too_short() -> None:
     lengths = [filled(rows) for rows in range(1, MOST_ROWS + 1)]
     assert all(length >= rows for rows, length in enumerate(lengths, 1))
     assert max(lengths) == MOST_ROWS
-    assert len(set(lengths)) == 25
+    assert len(set(lengths)) < 32
 
 
 def test_a_row_of_parameters_is_repeated_and_nothing_else() -> None:
