@@ -17,7 +17,7 @@ from perdure.engine.coding import begun
 from perdure.engine.ending import finish_of
 from perdure.kernel.actions import Transition
 from perdure.kernel.events import RunStarted
-from perdure.kernel.protocol import Deps, Machine
+from perdure.kernel.protocol import Deps, Load, Machine
 from perdure.kernel.run import Run
 from perdure.model.definition import Definition
 from perdure.model.driving import StartRequest
@@ -28,7 +28,7 @@ from perdure.stores.port import NEVER, JournalRow, NewRun, StoredDefinition
 PYTHON = f"{sys.version_info.major}.{sys.version_info.minor}"
 
 
-class Beginning(msgspec.Struct):
+class Beginning(msgspec.Struct, gc=False):
     """A run about to exist: its row, its machine, and what it decided first. A workflow that is
     owned from birth has taken its first turn; elsewhere its owner begins it."""
 
@@ -55,11 +55,8 @@ def begin(
         request.id, request.start_node, request.input, request.config, _metadata(request), PYTHON,
         deadline,
     )  # fmt: skip
-    try:
-        next(machine.apply(event))
-    except StopIteration as stop:
-        transition: Transition = stop.value
-    else:
+    transition = machine.decide(event)
+    if isinstance(transition, Load):
         raise InvalidRequest("the start needs an output of a node that cannot have run yet")
     transitions = [transition]
     if owned and (first_turn := begun(machine)) is not None:
