@@ -17,7 +17,7 @@ from perdure.engine.coding import begun
 from perdure.engine.ending import finish_of
 from perdure.kernel.actions import Transition
 from perdure.kernel.events import RunStarted
-from perdure.kernel.protocol import Deps, Load, Machine
+from perdure.kernel.protocol import Deps, Machine
 from perdure.kernel.run import Run
 from perdure.model.definition import Definition
 from perdure.model.driving import StartRequest
@@ -56,7 +56,7 @@ def begin(
         deadline,
     )  # fmt: skip
     transition = machine.decide(event)
-    if isinstance(transition, Load):
+    if not isinstance(transition, Transition):
         raise InvalidRequest("the start needs an output of a node that cannot have run yet")
     transitions = [transition]
     if owned and (first_turn := begun(machine)) is not None:

@@ -51,7 +51,7 @@ def check_run_id(run_id: object) -> str:
     if len(run_id) > _MAX_ID:
         raise InvalidId(f"run id of {len(run_id)} characters is too long: at most {_MAX_ID}")
     if run_id.isascii() and run_id.isprintable():
-        return run_id  # as nearly all are, and an id is looked at several times
+        return run_id
     if _CONTROL.search(run_id):
         raise InvalidId(f"run id {run_id!r} has control characters: leave them out")
     try:

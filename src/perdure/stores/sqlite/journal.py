@@ -114,7 +114,7 @@ def became(change: RunChange) -> tuple[Any, ...]:
     if isinstance(change, Release):
         return ("running", change.ready_at, None, None, None, None, None)
     if isinstance(change, Stall):
-        return ("running", NEVER, change.reason, None, None, None, None)
+        return ("running", change.until, change.reason, None, None, None, None)
     return _NOTHING  # the others go by their own ways
 
 
