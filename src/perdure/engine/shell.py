@@ -260,6 +260,7 @@ class Shell:
         self.starts.abandon()
         for future in self._starting:
             _refuse(future, PerdureError(CLOSED_WHILE_STARTING))
+        self._starting.clear()
         for live in list(self.live.values()):
             live.die()
         self.live.clear()
@@ -306,9 +307,9 @@ class Shell:
         """Keep the definition with the store, so that its runs outlive its file."""
         await self.store.define(to_publish(definition, self.clock.now()))
 
-    async def start(self, request: StartRequest) -> Started:
-        """Start a run, owned from birth unless it is delayed. Raises what `begin` raises, and
-        PerdureError when the engine does not work."""
+    def start(self, request: StartRequest) -> asyncio.Future[Started]:
+        """Start a run, owned from birth unless it is delayed; what is to be awaited. Raises what
+        `begin` raises, and PerdureError when the engine does not work."""
         self.check_working()
         owned = not request.delay and not self.struck_off and self.claims.serves(request.definition)
         worker, key = self.worker, self.ids.key()
@@ -318,11 +319,8 @@ class Shell:
         future: asyncio.Future[Started] = asyncio.get_running_loop().create_future()
         self.in_hand.add(key)
         self._starting.add(future)
-        try:
-            self.starts.submit(beginning.row, partial(self._started, request, beginning, future))
-            return await future
-        finally:
-            self._starting.discard(future)
+        self.starts.submit(beginning.row, partial(self._started, request, beginning, future))
+        return future
 
     def _started(
         self,
@@ -332,6 +330,7 @@ class Shell:
         answer: Started | Exception,
     ) -> None:
         row = beginning.row
+        self._starting.discard(future)
         self.in_hand.discard(row.key)
         # One that this worker was still to own when it was declared dead is claimed anew.
         born = not isinstance(answer, Exception) and answer.outcome != "exists"
