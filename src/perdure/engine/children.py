@@ -71,7 +71,7 @@ def _asked(
     name, waits = (child.definition, child.id), not child.detached
     try:
         beginning = begin(
-            StartRequest(definition, child.id, input), shell.deps,
+            StartRequest(definition, child.id, input, trace=live.run.trace), shell.deps,
             key=shell.ids.key(), worker=shell.worker, owned=False, commit=shell.next_commit(),
         )  # fmt: skip
     except Exception as error:

@@ -59,6 +59,7 @@ from perdure.stores.port import (
     Verdict,
     WorkerInfo,
 )
+from perdure.telemetry import Telemetry
 
 _log = logging.getLogger("perdure.engine")
 
@@ -82,6 +83,9 @@ class Shell:
     only waits. `alone`: nobody else works on the store, and it ends with this process: there is no
     lease to keep, nothing to take over, nothing to purge.
     """
+
+    #: Where attempts are observed; None: where the process says.
+    telemetry: Telemetry | None = None
 
     def __init__(
         self,

@@ -40,6 +40,7 @@ def on_run_started(turn: Turn, event: RunStarted) -> None:
             config=event.config,
             metadata=event.metadata,
             deadline=event.deadline,
+            trace=event.trace,
         )
     )
     after = activate(turn, start)
