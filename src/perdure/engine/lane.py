@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections import deque
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, Generic, TypeVar
@@ -22,6 +23,8 @@ Answer = TypeVar("Answer")
 _log = logging.getLogger("perdure.engine")
 
 FIRST_DELAY, LONGEST_DELAY = 0.05, 5.0
+#: How many answers are told before what follows from them has its turn.
+PART = 64
 
 Then = Callable[[Any], None]
 Send = Callable[[Sequence[Row], Callable[[Sequence[Answer] | Exception], None]], None]
@@ -54,6 +57,8 @@ class Lane(Generic[Row, Answer]):
         self._delay = FIRST_DELAY
         self._idle: list[asyncio.Future[None]] = []
         self._retry: asyncio.TimerHandle | None = None
+        #: Answers that have come and are not told yet.
+        self._untold: deque[tuple[Then, Answer]] = deque()
 
     def submit(self, row: Row, then: Then) -> None:
         """Queue a row. `then` is called with the store's answer, or with the exception when this
@@ -80,7 +85,7 @@ class Lane(Generic[Row, Answer]):
 
     async def drain(self) -> None:
         """Return when everything submitted so far has been answered."""
-        while self._waiting or self._under_way is not None or self._batches:
+        while self._waiting or self._under_way is not None or self._batches or self._untold:
             future = asyncio.get_running_loop().create_future()
             self._idle.append(future)
             await future
@@ -91,6 +96,7 @@ class Lane(Generic[Row, Answer]):
             self._retry.cancel()
         self._waiting.clear()
         self._batches.clear()
+        self._untold.clear()
         self._under_way = None
         self._wake_idle()
 
@@ -131,13 +137,35 @@ class Lane(Generic[Row, Answer]):
                 self._delay = FIRST_DELAY
                 if self._note is not None:
                     self._note(None)
-            for (_, then), answer in zip(batch, answers, strict=True):
-                try:
-                    then(answer)
-                except Exception:
-                    # One that cannot take its answer must not keep the others from theirs.
-                    _log.exception("what follows from a row that was written failed")
+            if len(batch) <= PART and not self._untold:
+                for (_, then), answer in zip(batch, answers, strict=True):
+                    _tell(then, answer)
+            else:
+                self._tell_by_parts(batch, answers)
         if self._waiting or self._batches or self._idle:
+            self._go_on()
+
+    def _tell_by_parts(self, batch: list[tuple[Row, Then]], answers: Sequence[Answer]) -> None:
+        """Many answers at once: what follows from some is done before the next are told, so that
+        few runs are at work at a time. The store goes on meanwhile."""
+        untold, telling = self._untold, bool(self._untold)
+        untold.extend(zip((then for _, then in batch), answers, strict=True))
+        if self._waiting or self._batches:
+            self._flush()
+        if not telling:
+            self._tell_some()
+
+    def _tell_some(self) -> None:
+        untold = self._untold
+        try:
+            for _ in range(PART):
+                if not untold:
+                    break
+                _tell(*untold.popleft())
+        finally:
+            if untold:
+                asyncio.get_running_loop().call_soon(self._tell_some)
+        if self._idle and not untold:
             self._go_on()
 
     def _failed(self, batch: list[tuple[Row, Then]], error: Exception) -> None:
@@ -178,3 +206,11 @@ class Lane(Generic[Row, Answer]):
             if not future.done():
                 future.set_result(None)
         self._idle.clear()
+
+
+def _tell(then: Then, answer: Any) -> None:
+    try:
+        then(answer)
+    except Exception:
+        # One that cannot take its answer must not keep the others from theirs.
+        _log.exception("what follows from a row that was written failed")
