@@ -120,7 +120,8 @@ class NativeDriver:
 
     async def start(self, request: StartRequest, /) -> bool:
         """See Driver.start."""
-        await self.open()
+        if not self.is_open:
+            await self.open()
         return (await self.begin(request)).outcome != "exists"
 
     async def result(self, workflow: str, id: str, /) -> Outcome:

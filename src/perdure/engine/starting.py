@@ -29,7 +29,7 @@ from perdure.stores.port import NEVER, JournalRow, NewRun, StoredDefinition
 PYTHON = f"{sys.version_info.major}.{sys.version_info.minor}"
 
 
-class Beginning(msgspec.Struct):
+class Beginning(msgspec.Struct, gc=False):
     """A run about to exist: its row, its machine, and what it decided first. A workflow that is
     owned from birth has taken its first turn; elsewhere its owner begins it."""
 

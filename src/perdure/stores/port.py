@@ -100,8 +100,8 @@ class Message(msgspec.Struct, frozen=True):
     "unpause"; `name`: the signal's; `body`: JSON text (a signal's payload, a cancel's reason).
     The store itself posts "child-started" and "child-finished" (see stores/children.py).
 
-    An "unpause" and a "cancel" also end a stall, and forget the crashes that led to it: apply
-    mail before anything is dispatched."""
+    An "unpause" and a "cancel" also end a stall, and forget the crashes that led to it; they are
+    then kept with the name "stalled". Apply mail before anything is dispatched."""
 
     definition: str
     run_id: str
