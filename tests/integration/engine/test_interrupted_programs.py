@@ -22,14 +22,14 @@ from perdure import Context, Engine, blocking, step, workflow
 @step
 async def waits(n: int) -> int:
     print("begin", n, flush=True)
-    await asyncio.sleep(0.25)
+    await asyncio.sleep(0.4)
     print("end", n, flush=True)
     return n
 
 @step
 def blocks(n: int) -> int:
     print("begin", n, flush=True)
-    time.sleep(0.25)
+    time.sleep(0.4)
     print("end", n, flush=True)
     return n
 
@@ -89,11 +89,15 @@ def started(folder: Path, body: str, kind: str) -> subprocess.Popen[str]:
     )
 
 
-def told(program: subprocess.Popen[str], *signals: signal.Signals) -> tuple[list[str], str]:
-    """Send these once the first step runs; what it said, on both streams, until its end."""
+def told(
+    program: subprocess.Popen[str], *signals: signal.Signals, after: float = 0.1
+) -> tuple[list[str], str]:
+    """Send these once the first step runs and the program waits for the result, or so many seconds
+    later; what it said, on both streams, until its end."""
     assert program.stdout is not None
     first = program.stdout.readline()
     assert first == "begin 0\n", first + (program.stderr.read() if program.stderr else "")
+    time.sleep(after)
     for number in signals:
         program.send_signal(number)
         time.sleep(0.1)
@@ -153,7 +157,7 @@ def test_one_that_does_not_is_dead_at_once_and_the_next_one_goes_on(
     tmp_path: Path, name: str
 ) -> None:
     program = started(tmp_path, PROGRAMS[name], "async")
-    done, err = told(program, signal.SIGTERM)
+    done, err = told(program, signal.SIGTERM, after=0)
     assert (program.returncode, done, err) == (-signal.SIGTERM, ["begin 0"], "")
     goes_on(tmp_path, PROGRAMS[name], "async", done)
 
