@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import AsyncIterator, Mapping, Sequence
+import sys
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from datetime import datetime
-from typing import Any, Self, TypeVar, Unpack, cast, overload
+from typing import Any, Self, TypeAlias, TypeVar, Unpack, cast, overload
 
 from msgspec import Raw
 
-from perdure.client.definitions import DefinitionInfo, check_label, infos
+from perdure.client.definitions import DefinitionInfo, infos
+from perdure.client.listing import newest_first
 from perdure.client.options import RunOptions, StartOptions
 from perdure.client.run import KEEP, Run, RunInfo, info_of
+from perdure.client.telling import Telling
 from perdure.client.urls import store_of
 from perdure.codec.values import JsonCodec
 from perdure.drivers.native import NativeDriver, rebuild
@@ -21,8 +24,10 @@ from perdure.engine.retrying import RetryRequest
 from perdure.engine.starting import to_publish
 from perdure.flow.codec import Codec, TypedCodec, codec_of, written
 from perdure.flow.driver import Driver, driver_as
+from perdure.flow.known import KnownWorkflow
 from perdure.flow.step import Step
 from perdure.flow.workflow import Workflow
+from perdure.model.carrier import checked_carrier
 from perdure.model.definition import Definition
 from perdure.model.driving import StartRequest
 from perdure.model.durations import microseconds
@@ -30,16 +35,21 @@ from perdure.model.errors import (
     AlreadyStarted,
     DefinitionError,
     InvalidRequest,
+    NotFound,
     Unsupported,
 )
 from perdure.model.names import check_run_id
 from perdure.model.status import RunStatus
 from perdure.stores.port import RunQuery, Store
+from perdure.telemetry import Telemetry
+from perdure.telemetry.observation import UNOBSERVED, Call, Unobserved
+from perdure.telemetry.service import OPENTELEMETRY, telemetry_of
 
 I = TypeVar("I")  # noqa: E741
 O = TypeVar("O")  # noqa: E741
 D = TypeVar("D")
-
+Ev = TypeVar("Ev")
+Listen: TypeAlias = Callable[[Ev], Awaitable[None] | None]
 
 _log = logging.getLogger("perdure.client")
 
@@ -52,12 +62,22 @@ class Client:
     tasks of one event loop; making one does no I/O.
 
     codec: how values of workflows are recorded, JSON as it is unless given; the same for all who
-    work with these runs."""
+    work with these runs. telemetry: where calls are observed, unless given what the process has
+    set OpenTelemetry to."""
 
-    def __init__(self, store: str | Store | Driver, /, *, codec: Codec | None = None) -> None:
+    def __init__(
+        self,
+        store: str | Store | Driver,
+        /,
+        *,
+        codec: Codec | None = None,
+        telemetry: Telemetry | None = None,
+    ) -> None:
         self._codec = JsonCodec() if codec is None else TypedCodec(codec)
         self._clock = SystemClock()
         self._new_id = Ids(self._clock.now).text
+        self._telemetry = telemetry
+        self._telling = Telling(self._clock.now)
         self._driver = self._driver_of(store)
 
     def _driver_of(self, store: str | Store | Driver) -> Driver:
@@ -73,7 +93,10 @@ class Client:
         return self
 
     async def __aexit__(self, *exc: object) -> None:
-        await self._driver.close()
+        try:
+            await self._telling.close()
+        finally:
+            await self._driver.close()
 
     async def _opened(self) -> None:
         await self._driver.open()
@@ -133,38 +156,54 @@ class Client:
         InvalidRequest and the like with nothing written, StoreError when it is not known whether
         the start was recorded.
         """
-        if options.get("using") is not None:
-            message = "starting in the caller's transaction is not there yet: leave out using="
-            raise Unsupported(message)
-        resolved = _declared(definition)
-        if not isinstance(resolved, Definition):
-            resolved = await self._driver.definition(resolved)
-        config, id = options.get("config"), options.get("id")
-        request = StartRequest(
-            resolved,
-            self._new_id() if id is None else check_run_id(id),
-            None if input is None else self._written(resolved, input),
-            None if config is None else Raw(self._codec.encode(config)),
-            options.get("metadata") or {},
-            options.get("start_node"),
-            microseconds(options["delay"], "delay") if "delay" in options else 0,
-        )
-        if not isinstance(self._driver, NativeDriver):  # that one asks as it decides
-            resolved.check_input(request.input, self._codec)
-        created = await self._driver.start(request)
-        run: Run[Any] = Run(self, resolved, request.id)
-        if not created:
-            if options.get("if_exists", "raise") == "raise":
-                message = f"{run} is there already: use if_exists='join' to join it"
-                raise AlreadyStarted(message, run)
-            if request.input is not None and driver_as(self._driver, NativeDriver) is not None:
-                await self._compare(run, self._codec.decode(bytes(request.input)))
-        return run
+        with self._observed("start", definition, options.get("trace")) as call:
+            if options.get("using") is not None:
+                message = "starting in the caller's transaction is not there yet: leave out using="
+                raise Unsupported(message)
+            resolved = _declared(definition)
+            if not isinstance(resolved, Definition):
+                resolved = await self._driver.definition(resolved)
+            config, id = options.get("config"), options.get("id")
+            request = StartRequest(
+                resolved,
+                self._new_id() if id is None else check_run_id(id),
+                None if input is None else self._written(resolved, input),
+                None if config is None else Raw(self._codec.encode(config)),
+                options.get("metadata") or {},
+                options.get("start_node"),
+                microseconds(options["delay"], "delay") if "delay" in options else 0,
+                call.carrier(checked_carrier(options.get("trace"))),
+            )
+            if not isinstance(self._driver, NativeDriver):  # that one asks as it decides
+                resolved.check_input(request.input, self._codec)
+            run: Run[Any] = Run(self, resolved, request.id)
+            there = bool(run._former) and await self._is_there(run)
+            created = not there and await self._driver.start(request)
+            if created:
+                self._telling.started(run.workflow, run.id)
+            else:
+                call.exists()
+                if options.get("if_exists", "raise") == "raise":
+                    await run._named()
+                    message = f"{run} is there already: use if_exists='join' to join it"
+                    raise AlreadyStarted(message, run)
+                if request.input is not None and driver_as(self._driver, NativeDriver) is not None:
+                    await self._compare(run, self._codec.decode(bytes(request.input)))
+            return run
+
+    async def _is_there(self, run: Run[Any]) -> bool:
+        """Whether another engine has the run, maybe under a name of before: it is asked first, as
+        only a store knows with the start what a run may be recorded under."""
+        if driver_as(self._driver, NativeDriver) is not None:
+            return False
+        await run._named()
+        return not run._former
 
     async def _compare(self, run: Run[Any], input: Any) -> None:
-        """Warn when the run that is joined was started with another input."""
+        """Warn when the run that is joined was started with another input. What one that went on
+        as new was started with is not known any more."""
         async for record in run.history():
-            if record.get("input") != input:
+            if record["do"] == "OpenRun" and record.get("input") != input:
                 _log.warning("%s was started with another input and keeps that one", run)
             return
 
@@ -214,26 +253,34 @@ class Client:
         metadata: Mapping[str, str] | None = None,
         created_after: datetime | None = None,
     ) -> AsyncIterator[RunInfo]:
-        """The runs that match, newest first. `metadata`: those that carry all of these; they are
-        looked for among the others, page by page."""
+        """The runs that match, newest first. `workflow`: a name, or a definition with all names
+        that it ever had. `metadata`: those that carry all of these; they are looked for among the
+        others, page by page."""
         wanted = dict(metadata or {}).items()
         await self._opened()
-        query = RunQuery(
-            workflow.name if isinstance(workflow, Definition) else workflow,
-            _statuses(status),
-            None if created_after is None else _since_epoch(created_after),
+        since = None if created_after is None else _since_epoch(created_after)
+        names: Sequence[str | None] = (
+            (workflow.name, *workflow.aliases) if isinstance(workflow, Definition) else (workflow,)
         )
-        while True:
-            page = await self._store.find(query)
-            for row in page:
-                info = info_of(row)
-                if wanted <= info.metadata.items():
-                    yield info
-            if len(page) < query.limit:
-                return
-            query = RunQuery(
-                query.definition, query.status, query.created_after, page[-1].key, query.limit
-            )
+        queries = [RunQuery(name, _statuses(status), since) for name in names]
+        async for row in newest_first(self._store, queries):
+            info = info_of(row)
+            if wanted <= info.metadata.items():
+                yield info
+
+    # ------------------------------------------------------------------ hearing
+
+    def listen(self, event: type[Ev], /) -> Callable[[Listen[Ev]], Listen[Ev]]:
+        """Decorate a function that is to hear of calls of this client that succeeded, one at a
+        time and in order: RunStarted, RunSignaled, RunCanceled of perdure.feed, or ClientEvent for
+        all. It may be async. What it raises is logged and changes nothing. Raises InvalidRequest
+        for other events."""
+
+        def register(call: Listen[Ev]) -> Listen[Ev]:
+            self._telling.listen(event, call)
+            return call
+
+        return register
 
     # ------------------------------------------------------------------ versions
 
@@ -246,9 +293,7 @@ class Client:
         content; `relabel` accepts that, the label then means this one.
         """
         await self._opened()
-        if not relabel:
-            check_label(definition, await self.definitions(definition.name))
-        await self._store.publish(to_publish(definition, self._clock.now()))
+        await self._store.publish(to_publish(definition, self._clock.now()), relabel=relabel)
         known = await self.definitions(definition.name)
         return next(one for one in known if one.hash == definition.hash)
 
@@ -259,6 +304,16 @@ class Client:
         return infos(await self._store.definitions(name))
 
     # ------------------------------------------------------------------ for handles
+
+    def _observed(
+        self, operation: str, of: object, trace: Mapping[str, str] | None = None
+    ) -> Call | Unobserved:
+        """What stands around a call: it is seen, if anybody looks."""
+        if self._telemetry is None and OPENTELEMETRY not in sys.modules:
+            return UNOBSERVED
+        telemetry = telemetry_of(self._telemetry)
+        workflow = of.name if isinstance(of, Definition) else of
+        return UNOBSERVED if telemetry is None else Call(telemetry, operation, workflow, trace)
 
     async def _retry(
         self,
@@ -272,6 +327,11 @@ class Client:
         native = self._native
         await native.open()
         definition = await native.definition(workflow) if isinstance(workflow, str) else workflow
+        if isinstance(definition, KnownWorkflow):
+            raise NotFound(
+                f"workflow {definition.name} is made by code that this process does not have: "
+                "retry the run where it is, by a handle that was made with the workflow"
+            )
         given = (
             None if input is KEEP else self._written(definition, input),
             None if config is KEEP else Raw(self._codec.encode(config)),
@@ -280,7 +340,7 @@ class Client:
 
     def _written(self, definition: Definition[Any, Any], value: Any) -> Raw:
         """A value for a run of this definition, as it is recorded."""
-        typed = isinstance(definition, Workflow)
+        typed = definition.kind == Workflow.kind
         return written(value, codec_of(self._codec) if typed else None)
 
 

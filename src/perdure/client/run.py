@@ -16,9 +16,17 @@ from perdure.client.messages import addressed, key_of
 from perdure.client.outcome import value_of
 from perdure.codec.failures import failure_from
 from perdure.flow.codec import codec_of, read
+from perdure.flow.known import KnownWorkflow
 from perdure.flow.workflow import Workflow
 from perdure.model.durations import SECOND, Duration, microseconds
-from perdure.model.errors import Failure, InvalidRequest, RunFailed, RunFinished, TimedOut
+from perdure.model.errors import (
+    Failure,
+    InvalidRequest,
+    NotFound,
+    RunFailed,
+    RunFinished,
+    TimedOut,
+)
 from perdure.model.failure import FailureRecord
 from perdure.model.names import check_run_id
 from perdure.model.status import RunStatus
@@ -55,12 +63,14 @@ class Run(Generic[T_co]):
     """One run of a definition, known by workflow name and id. Methods on a bad id raise
     InvalidId; on a run that is not there NotFound."""
 
-    __slots__ = ("_client", "_definition", "_id", "_workflow")
+    __slots__ = ("_client", "_definition", "_former", "_id", "_workflow")
 
     def __init__(self, client: Client, of: Definition[Any, T_co] | str, id: str) -> None:
         self._client = client
         self._definition = None if isinstance(of, str) else of
         self._workflow = of if isinstance(of, str) else of.name
+        #: Names under which the run may be recorded instead; none once it was looked for.
+        self._former = () if isinstance(of, str) else of.aliases
         self._id = id
 
     @property
@@ -70,7 +80,22 @@ class Run(Generic[T_co]):
 
     @property
     def workflow(self) -> str:
-        """The name of the definition it runs."""
+        """The name of the definition it runs. Of one that had other names before it is the name
+        the run is recorded under, once something was asked of the run."""
+        return self._workflow
+
+    async def _named(self) -> str:
+        """The name the run is recorded under."""
+        former, driver = self._former, self._client._driver
+        if not former:
+            return self._workflow
+        for name in (self._workflow, *former):
+            try:
+                await driver.status(name, self._id)
+            except NotFound:
+                continue
+            self._workflow, self._former = name, ()
+            break
         return self._workflow
 
     async def result(  # the caller's own bound, in perdure's durations
@@ -85,32 +110,35 @@ class Run(Generic[T_co]):
         `timeout` bounds this wait only, never the run: when it is over, TimedOut is raised with
         kind "workflow.timeout" and the run goes on. A run that is stalled may go on, and is
         waited for; why it is stalled is logged once."""
-        if timeout is None:
-            return await self._result()
-        seconds = microseconds(timeout, "timeout") / SECOND
-        try:
-            async with asyncio.timeout(seconds):
+        with self._client._observed("result", self._workflow):
+            if timeout is None:
                 return await self._result()
-        except TimedOut:
-            raise
-        except TimeoutError:
-            raise TimedOut(f"{self} did not end within {seconds:g} s; it goes on") from None
+            seconds = microseconds(timeout, "timeout") / SECOND
+            try:
+                async with asyncio.timeout(seconds):
+                    return await self._result()
+            except TimedOut:
+                raise
+            except TimeoutError:
+                raise TimedOut(f"{self} did not end within {seconds:g} s; it goes on") from None
 
     async def _result(self) -> T_co:
         client = self._client
         check_run_id(self._id)
-        outcome = await client._driver.result(self._workflow, self._id)
+        name = await self._named() if self._former else self._workflow
+        outcome = await client._driver.result(name, self._id)
         definition = self._definition
         reader: Callable[[Raw], Any] = client._codec.decode
-        if isinstance(definition, Workflow):
+        if isinstance(definition, Workflow | KnownWorkflow):
             reader = partial(read, definition.read_output, codec=codec_of(client._codec))
         result: T_co = value_of(outcome, reader, self)
         return result
 
     async def status(self) -> RunStatus:
         """`running`, `completed`, `failed` or `canceled`."""
-        check_run_id(self._id)
-        return await self._client._driver.status(self._workflow, self._id)
+        with self._client._observed("status", self._workflow):
+            check_run_id(self._id)
+            return await self._client._driver.status(await self._named(), self._id)
 
     async def describe(self) -> RunInfo:
         """What the store says of the run."""
@@ -150,20 +178,25 @@ class Run(Generic[T_co]):
         NotFound when the run is not there or has ended, InvalidRequest for a value or name that
         cannot be sent.
         """
-        typed = isinstance(self._definition, Workflow)
-        name, body = addressed(self._client._codec, to, value, typed=typed)
-        key = None if dedupe_key is None else key_of(dedupe_key)
-        check_run_id(self._id)
-        await self._client._driver.signal(self._workflow, self._id, name, body, key)
+        client = self._client
+        typed = isinstance(self._definition, Workflow | KnownWorkflow)
+        with client._observed("signal", self._workflow):
+            name, body = addressed(client._codec, to, value, typed=typed)
+            key = None if dedupe_key is None else key_of(dedupe_key)
+            check_run_id(self._id)
+            await client._driver.signal(await self._named(), self._id, name, body, key)
+        client._telling.signaled(self._workflow, self._id, name)
 
     async def cancel(self, reason: str = "") -> None:
         """Ask the run to end as canceled. What is under way is asked to stop, and how it ends
         counts for nothing. A run that has ended already stays as it is, quietly. Raises NotFound.
         """
-        if not isinstance(reason, str):
-            raise InvalidRequest(f"the reason of a cancel must be a text, not {reason!r}")
-        check_run_id(self._id)
-        await self._client._driver.cancel(self._workflow, self._id, reason)
+        with self._client._observed("cancel", self._workflow):
+            if not isinstance(reason, str):
+                raise InvalidRequest(f"the reason of a cancel must be a text, not {reason!r}")
+            check_run_id(self._id)
+            await self._client._driver.cancel(await self._named(), self._id, reason)
+        self._client._telling.canceled(self._workflow, self._id)
 
     async def pause(self) -> None:
         """Let the run start no further attempt. What is under way ends and is recorded; timers
@@ -189,21 +222,24 @@ class Run(Generic[T_co]):
         failed and all that comes after those. What else completed is kept. input, config:
         replace the run's. Its deadline begins anew; a run that was paused stays so: nothing
         starts until it is unpaused. Raises NotFound, RunActive while the run has
-        not ended, InvalidRequest for a node that is not there; then nothing has changed.
+        not ended, InvalidRequest for a node that is not there, NonDeterminism for code that does
+        not do what it did; then nothing has changed.
         """
         if (from_node is None) != failed:
             raise InvalidRequest("retry: give either from_node='...' or failed=True")
         check_run_id(self._id)
-        of = self._definition if isinstance(self._definition, Workflow) else self._workflow
+        name = await self._named()
+        workflow = self._definition if isinstance(self._definition, Workflow) else None
+        of = name if workflow is None else workflow.under(name)
         await self._client._retry(of, self._id, from_node, input, config)
 
     async def _tell(self, kind: str) -> None:
-        posted = await self._client._native.tell(self._workflow, self._id, kind)
+        posted = await self._client._native.tell(await self._named(), self._id, kind)
         if posted.outcome == "finished":
             raise RunFinished(f"{self} has ended: only a retry lets it go on")
 
     async def _row(self) -> RunRow:
-        return await self._client._native.row(self._workflow, self._id)
+        return await self._client._native.row(await self._named(), self._id)
 
     def __repr__(self) -> str:
         return f"<Run {self}>"

@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import traceback
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from contextvars import copy_context
 from datetime import datetime
 from typing import Any, Final
@@ -35,6 +35,8 @@ _log = logging.getLogger("perdure.engine")
 _LOGGERS: Final[dict[str, logging.Logger]] = {}
 
 Report = NodeCompleted | NodeFailed
+#: Of `first_part`, and of what stands around it.
+First = Callable[..., tuple[Coroutine[Any, Any, Any], Any]]
 
 #: What ends the process; a step that raises it is not to be kept from doing so (D-29).
 ENDINGS: Final = (KeyboardInterrupt, SystemExit)
@@ -79,8 +81,9 @@ class Dispatcher:
         self._reveal = reveal
         self._redact = redact
 
-    async def execute(self, order: Order) -> Report | None:
-        """Carry the attempt out in the calling task; how it ended."""
+    async def execute(self, order: Order, first: First = first_part) -> Report | None:
+        """Carry the attempt out in the calling task; how it ended. `first` does what `first_part`
+        does, for somebody who looks on."""
         handler = self.handlers[order.type]
         if order.stored is not None:
             try:
@@ -91,14 +94,14 @@ class Dispatcher:
                 raise
             except BaseException as error:
                 return self._failed(order, error, permanent=True)
-        step = _EngineStep(order, handler, self)
+        step = _EngineStep(order, self)
         if self.on_started is not None:
             shielded(self.on_started, order)
         context = copy_context()
         watch: Watch | None = None
         try:
             try:
-                steps, waiting_for = context.run(first_part, handler.run, order, step)
+                steps, waiting_for = context.run(first, handler.run, order, step)
             except StopIteration as stop:
                 value = stop.value
             else:
@@ -151,14 +154,9 @@ class Dispatcher:
         """From here on the attempt is cancelled when its time is over, if there is a limit."""
         if not step.limit:
             return None
-        task = _this_task()
+        step.task = _this_task()
         step.begin_time()
-
-        def expired() -> None:
-            step.canceled = True
-            task.cancel()
-
-        return self._timeouts.watch(step.limit / SECOND, expired)
+        return self._timeouts.watch(step.limit / SECOND, step.expired)
 
     def _canceled(
         self, order: Order, step: _EngineStep, error: BaseException, *, timed_out: bool
@@ -211,25 +209,25 @@ def logger_of(step: StepContext) -> logging.Logger:
 class _EngineStep(StepContext):
     """Most attempts are over before they wait for anything: what their time is is asked late."""
 
-    on_logger = staticmethod(logger_of)
-    _limit: int | None = None
+    __slots__ = ("_dispatcher", "_limit", "task")
 
-    def __init__(self, order: Order, handler: Handler, dispatcher: Dispatcher) -> None:
-        self.workflow = order.workflow
-        self.run_id = order.run_id
-        self.node = order.node
-        self.attempt = order.number + 1
-        self._task = order.task
+    def __init__(self, order: Order, dispatcher: Dispatcher) -> None:
+        self._of = order
         self._deadline = None
         self._resources = dispatcher.resources
-        self._asked = (order, handler, dispatcher.clock)
+        self.canceled = False
+        self.details = None
+        self._dispatcher = dispatcher
+        self._limit: int | None = None
+        #: What is cancelled when the time is over.
+        self.task: asyncio.Task[Any] | None = None
 
     @property
     def limit(self) -> int:
         """How long the attempt may take, in µs; 0 = no limit."""
         if self._limit is None:
-            order, handler, _ = self._asked
-            self._limit = handler.timeout(order)
+            order: Any = self._of
+            self._limit = self._dispatcher.handlers[order.type].timeout(order)
         return self._limit
 
     @property
@@ -241,7 +239,16 @@ class _EngineStep(StepContext):
     def begin_time(self) -> None:
         """Its time begins, unless it has begun: when it first waits, or asks."""
         if self._deadline is None and self.limit:
-            self._deadline = self._asked[2].now() + self.limit
+            self._deadline = self._dispatcher.clock.now() + self.limit
+
+    def expired(self) -> None:
+        """Its time is over."""
+        self.canceled = True
+        if self.task is not None:
+            self.task.cancel()
+
+    def _logger(self) -> logging.Logger:
+        return logger_of(self)
 
 
 def _retries(handler: Handler, attempt: Attempt, error: Exception) -> bool:

@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import sys
 from collections.abc import Collection
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from perdure.codec.failures import record_failure
+from perdure.engine.attempts import OPENTELEMETRY, observed
 from perdure.engine.dispatcher import Order, Report
 from perdure.engine.handlers.port import StepNotRegistered
 from perdure.kernel.events import NodeFailed
@@ -101,11 +103,14 @@ class Runners:
 
     def _ended(self, task: asyncio.Task[None]) -> None:
         self.working.pop(task, None)
+        if not self.working:
+            self.working = {}  # a table that was filled once keeps its size
 
     async def _work(self, order: Order | None) -> None:
         """Execute attempts for as long as there is one to take or a row under way."""
         live, shell, orders = self._live, self._shell, self.orders
-        execute = shell.dispatcher.execute
+        dispatcher, telemetry, loaded = shell.dispatcher, shell.telemetry, sys.modules
+        execute = dispatcher.execute
         time = asyncio.get_running_loop().time
         task = asyncio.current_task()
         assert task is not None
@@ -113,7 +118,10 @@ class Runners:
         while order is not None:
             self.working[task] = order
             try:
-                report = await execute(order)
+                if telemetry is None and OPENTELEMETRY not in loaded:
+                    report = await execute(order)
+                else:
+                    report = await observed(telemetry, dispatcher, order, live.run.trace)
             except StepNotRegistered as error:
                 live.stall(str(error))
                 return
@@ -181,7 +189,9 @@ class Runners:
 
     def _waits_for_row(self) -> bool:
         live = self._live
-        return live.under_way is not None and self.waiter is None and not live.dead
+        if live.under_way is None or self.waiter is not None or live.dead:
+            return False
+        return live.run.status not in TERMINAL  # its last row lets nothing start
 
     async def _give_way(self, order: Order | None) -> Order | None:
         """Let others run, with no attempt in hand: what its steps left behind may cancel this

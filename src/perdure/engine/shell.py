@@ -35,7 +35,7 @@ from perdure.engine.retention import purge_for_ever
 from perdure.engine.retrying import RetryRequest, Writer, retry
 from perdure.engine.starting import Beginning, begin, to_publish
 from perdure.engine.timeouts import Timeouts
-from perdure.engine.unwritten import Unwritten
+from perdure.engine.unwritten import Unwritten, unrecorded
 from perdure.engine.waiters import Waiters
 from perdure.engine.watchdog import Watchdog
 from perdure.kernel.actions import FinishRun, Transition
@@ -59,6 +59,7 @@ from perdure.stores.port import (
     Verdict,
     WorkerInfo,
 )
+from perdure.telemetry import Telemetry
 
 _log = logging.getLogger("perdure.engine")
 
@@ -82,6 +83,12 @@ class Shell:
     only waits. `alone`: nobody else works on the store, and it ends with this process: there is no
     lease to keep, nothing to take over, nothing to purge.
     """
+
+    #: Where attempts are observed; None: where the process says.
+    telemetry: Telemetry | None = None
+    #: Runs of which the store had not taken the last rows when this was closed; None: it had
+    #: taken all.
+    unrecorded: list[str] | None = None
 
     def __init__(
         self,
@@ -130,8 +137,7 @@ class Shell:
         self.commits: Lane[JournalRow, Verdict] = Lane(
             store.commit,
             at_once=at_once,
-            alone=lambda: len(self.live) == 1,
-            company=lambda: self.dispatcher.waiting > 0,
+            alone=self._alone_at_work,
             note=partial(told, "writing rows"),
         )
         self.starts: Lane[NewRun, Started] = Lane(
@@ -166,7 +172,7 @@ class Shell:
             raise
 
     async def _enlist(self) -> None:
-        for definition in self.claims.served.values():
+        for definition in self.claims.own:
             await self.publish(definition)
         freed = await self.register()
         if freed:
@@ -175,6 +181,7 @@ class Shell:
             self._unsubscribe = self.store.subscribe(self._hinted, self._overheard)
         if self._alone:
             self.leased(math.inf)
+            await self.claims.open()  # runs ask for others
             return
         self.watchdog.open()
         await self.claims.open()
@@ -204,6 +211,13 @@ class Shell:
         self.claims.look()
         self.beats.hint()
 
+    def _alone_at_work(self) -> bool:
+        """Whether one run with one attempt is all there is: nobody else could have a row now."""
+        if len(self.live) != 1:
+            return False
+        [live] = self.live.values()
+        return len(live.runners) <= 1
+
     @property
     def may_claim(self) -> bool:
         """Whether this worker is alive, as far as it knows, and wants more runs."""
@@ -228,7 +242,11 @@ class Shell:
                 await self.starts.drain()
                 await self.parking.let_go_all()
         except TimeoutError:
-            _log.error("the store did not take the last rows: what they say happens again")
+            self.unrecorded = []
+        left = [f"{run.workflow}/{run.run_id}" for run in self.live.values() if run.unrecorded]
+        if left or self.unrecorded is not None:
+            self.unrecorded = left
+            _log.error("%s", unrecorded(left))
         await self.feed.close(max(grace, 1.0))
         await self._forget_all()
         for handler in self._handlers.values():
@@ -244,6 +262,7 @@ class Shell:
         self.starts.abandon()
         for future in self._starting:
             _refuse(future, PerdureError(CLOSED_WHILE_STARTING))
+        self._starting.clear()
         for live in list(self.live.values()):
             live.die()
         self.live.clear()
@@ -290,9 +309,9 @@ class Shell:
         """Keep the definition with the store, so that its runs outlive its file."""
         await self.store.define(to_publish(definition, self.clock.now()))
 
-    async def start(self, request: StartRequest) -> Started:
-        """Start a run, owned from birth unless it is delayed. Raises what `begin` raises, and
-        PerdureError when the engine does not work."""
+    def start(self, request: StartRequest) -> asyncio.Future[Started]:
+        """Start a run, owned from birth unless it is delayed; what is to be awaited. Raises what
+        `begin` raises, and PerdureError when the engine does not work."""
         self.check_working()
         owned = not request.delay and not self.struck_off and self.claims.serves(request.definition)
         worker, key = self.worker, self.ids.key()
@@ -302,11 +321,8 @@ class Shell:
         future: asyncio.Future[Started] = asyncio.get_running_loop().create_future()
         self.in_hand.add(key)
         self._starting.add(future)
-        try:
-            self.starts.submit(beginning.row, partial(self._started, request, beginning, future))
-            return await future
-        finally:
-            self._starting.discard(future)
+        self.starts.submit(beginning.row, partial(self._started, request, beginning, future))
+        return future
 
     def _started(
         self,
@@ -316,6 +332,7 @@ class Shell:
         answer: Started | Exception,
     ) -> None:
         row = beginning.row
+        self._starting.discard(future)
         self.in_hand.discard(row.key)
         # One that this worker was still to own when it was declared dead is claimed anew.
         born = not isinstance(answer, Exception) and answer.outcome != "exists"

@@ -19,6 +19,7 @@ from perdure.kernel.actions import Transition
 from perdure.kernel.events import RunStarted
 from perdure.kernel.protocol import Deps, Machine
 from perdure.kernel.run import Run
+from perdure.model.carrier import checked_carrier
 from perdure.model.definition import Definition
 from perdure.model.driving import StartRequest
 from perdure.model.errors import InvalidRequest
@@ -28,7 +29,7 @@ from perdure.stores.port import NEVER, JournalRow, NewRun, StoredDefinition
 PYTHON = f"{sys.version_info.major}.{sys.version_info.minor}"
 
 
-class Beginning(msgspec.Struct):
+class Beginning(msgspec.Struct, gc=False):
     """A run about to exist: its row, its machine, and what it decided first. A workflow that is
     owned from birth has taken its first turn; elsewhere its owner begins it."""
 
@@ -53,7 +54,7 @@ def begin(
     deadline = None if definition.max_duration is None else due + definition.max_duration
     event = RunStarted(
         request.id, request.start_node, request.input, request.config, _metadata(request), PYTHON,
-        deadline,
+        deadline, checked_carrier(request.trace),
     )  # fmt: skip
     transition = machine.decide(event)
     if not isinstance(transition, Transition):
@@ -71,6 +72,7 @@ def begin(
         first, worker if owned else None, NEVER if owned else due, deadline,
         msgspec.json.encode(run.metadata) if run.metadata else b"{}",
         run.status,  # type: ignore[arg-type]
+        definition.aliases,
     )  # fmt: skip
     return Beginning(row, machine, run, transitions)
 

@@ -66,6 +66,7 @@ def _planned(node: NodeEntry, templates: Templates, reads: Reads) -> PlannedNode
         queue=node.queue,
         label=node.label,
         step=None if templated(step) else step,
+        goes_on=node.type == "WAIT_FOR_SIGNAL" and spec.get("on_timeout") == "continue",
     )
 
 

@@ -27,7 +27,8 @@ from perdure.graph.document import WAITS, Document
 from perdure.graph.read import pointer
 from perdure.graph.template_hints import hint_for, name_hint
 from perdure.graph.waits import stated
-from perdure.model.graph_rules import Finding, Ranks, did_you_mean
+from perdure.model.graph_rules import Finding, Ranks
+from perdure.model.guesses import did_you_mean
 
 ROOTS: Final = ("input", "config", "tasks", "system", "secrets")
 

@@ -33,7 +33,8 @@ class Action(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="do", gc
 
 
 class OpenRun(Action, frozen=True, tag="OpenRun"):
-    """The first record of every run. Times in µs since the epoch; `python` is "3.11"."""
+    """The first record of every run. Times in µs since the epoch; `python` is "3.11". `trace`: the
+    carrier of the trace that the start belongs to."""
 
     definition: str
     id: str
@@ -46,6 +47,7 @@ class OpenRun(Action, frozen=True, tag="OpenRun"):
     config_ref: int | None = None
     metadata: dict[str, str] = {}
     deadline: int | None = None
+    trace: dict[str, str] | None = None
 
 
 class CreateTask(Action, frozen=True, tag="CreateTask"):
@@ -72,13 +74,15 @@ class CreateTask(Action, frozen=True, tag="CreateTask"):
 
 
 class DispatchTask(Action, frozen=True, tag="DispatchTask"):
-    """Run an attempt of a pending task, no earlier than `not_before` (0 = at once)."""
+    """Run an attempt of a pending task, no earlier than `not_before` (0 = at once). `attempts`: of
+    a call made by code, how many there are to be at most; for people, nothing goes by it."""
 
     task: str
     node: str
     attempt: int = 0
     not_before: int = 0
     queue: str | None = None
+    attempts: int = 1
 
 
 class CompleteTask(Action, frozen=True, tag="CompleteTask"):
@@ -191,7 +195,10 @@ class CancelChild(Action, frozen=True, tag="CancelChild"):
 
 
 class BeginRun(Action, frozen=True, tag="BeginRun"):
-    """A workflow's function is called."""
+    """A workflow's function is called. `deadline`: the run's, where OpenRun did not say it: it was
+    started by name, where the code was not."""
+
+    deadline: int | None = None
 
 
 class Continued(Action, frozen=True, tag="Continued"):
@@ -213,6 +220,7 @@ class Continued(Action, frozen=True, tag="Continued"):
     paused: bool = False
     #: How often the run has begun, this time included.
     life: int = 2
+    trace: dict[str, str] | None = None
 
 
 class RequestStop(Action, frozen=True, tag="RequestStop"):

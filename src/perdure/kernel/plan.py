@@ -56,6 +56,8 @@ class PlannedNode(msgspec.Struct, frozen=True):
     queue: str | None = None
     label: str | None = None
     step: str | None = None
+    #: Of a wait for a signal: whether it completes when it times out, and does not fail.
+    goes_on: bool = False
     #: Its spec's own, looked up once.
     constant: bool = False
 

@@ -18,7 +18,8 @@ from perdure.graph.definition import Graph
 from perdure.graph.source import format_of, read_source
 from perdure.model.durations import microseconds
 from perdure.model.errors import GraphError, InvalidOptions, InvalidRequest
-from perdure.model.graph_rules import Finding, did_you_mean
+from perdure.model.graph_rules import Finding
+from perdure.model.guesses import did_you_mean
 from perdure.testing.replies import Reply, replies_of
 from perdure.testing.virtual import BEGIN
 

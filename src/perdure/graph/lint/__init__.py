@@ -23,6 +23,7 @@ from perdure.graph.lint.times import doubtful_times
 from perdure.graph.source import Format, Source
 from perdure.model.errors import GraphError
 from perdure.model.graph_rules import Finding
+from perdure.model.guesses import bounded
 
 _DOUBTS: Final[tuple[Callable[[Checked], Iterable[Finding]], ...]] = (
     *(doubtful_flow, doubtful_times, doubtful_reads, doubtful_inputs),
@@ -42,6 +43,11 @@ def lint(
     format: that of a text. steps: what TASK nodes may call, by name; None = not known, and calls
     are not looked at.
     """
+    with bounded():
+        return _lint(source, format, steps)
+
+
+def _lint(source: Source, format: Format, steps: Mapping[str, Callee] | None) -> list[Finding]:
     try:
         checked = check(source, format)
     except GraphError as error:

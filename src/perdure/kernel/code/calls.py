@@ -57,6 +57,11 @@ _GIVEN_UP: Final = FailureRecord(Canceled.kind, "the workflow gave it up", perma
 class Calls:
     """One run's open calls. `recorded` is set while a recorded transition is replayed."""
 
+    __slots__ = (
+        "_answers", "_counts", "_patches", "actions", "deps", "loop", "new_timers", "open",
+        "payloads", "plain", "recorded", "run", "stop_seen", "stuck", "waiting",
+    )  # fmt: skip
+
     def __init__(self, run: Run, deps: Deps) -> None:
         self.run = run
         self.deps = deps
@@ -75,11 +80,11 @@ class Calls:
         self.payloads: dict[str, Raw] = {}
         #: Whether the code has been told to end.
         self.stop_seen = False
-        self._patches: dict[str, bool] = {}
+        self._patches: dict[str, bool] | None = None
         self._counts: dict[str, int] = {}
         self._answers = 0
         #: Timers that the code asked for in this turn.
-        self.new_timers: list[Timer] = []
+        self.new_timers: list[Timer] | None = None
 
     # ------------------------------------------------------------------ asking
 
@@ -95,15 +100,14 @@ class Calls:
         future = call.future = CallFuture(loop=loop)
         future._calls, future.members = self, (call,)
         if not loop.alive:
-            loop.refuse()
             return future
         call.cleaning = self.stop_seen or CLEANING.get()
-        self.open[call.node] = call
         loop.idle = self._answers = 0
         if self.recorded is not None:
-            self.recorded.match_step(call)
+            self.recorded.match_step(call)  # which may name it otherwise
         else:
             self.create(call)
+        self.open[call.node] = call
         return future
 
     def create(self, call: Call) -> None:
@@ -120,7 +124,12 @@ class Calls:
             detached = call.kind == SPAWN
             self.emit(StartChild(task, node, child.definition, child.id, detached))
             return
-        self.actions.append(DispatchTask(task, node, 0, 0, how.queue if how else None))
+        dispatch = (
+            DispatchTask(task, node)
+            if how is None
+            else DispatchTask(task, node, 0, 0, how.queue, how.policy.attempts)
+        )
+        self.actions.append(dispatch)
 
     def await_first(self, cases: Sequence[Call]) -> CallFuture:
         """Wait for whichever case ends first: signals received already in case order, then due
@@ -129,7 +138,6 @@ class Calls:
         members = tuple(cases)
         future = future_of(self, members)
         if not loop.alive:
-            loop.refuse()
             return future
         for call in members:
             call.future = future
@@ -191,8 +199,12 @@ class Calls:
 
     def patched(self, id: str) -> bool:
         """Whether the run takes the new way of a guarded change, decided once and recorded."""
+        if self._patches is None:
+            self._patches = {}
         known = self._patches.get(id)
         if known is None:
+            if not self.loop.alive:
+                return False
             if self.recorded is not None:
                 known = self.recorded.patched(id)
             else:
@@ -274,6 +286,8 @@ class Calls:
         timer = Timer(
             callback, args, context, loop=self.loop, at=when, due=due, node=self.named("timer")
         )
+        if self.new_timers is None:
+            self.new_timers = []
         self.new_timers.append(timer)
         self.open[timer.node] = timer
         return timer
@@ -292,7 +306,7 @@ class Calls:
         """The turn is over: the timers that are still wanted are recorded."""
         if not self.new_timers:
             return
-        timers, self.new_timers = self.new_timers, []
+        timers, self.new_timers = self.new_timers, None
         for timer in timers:
             if timer.gone:
                 continue

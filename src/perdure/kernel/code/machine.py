@@ -12,6 +12,7 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from perdure.kernel.actions import ResolveWait, Transition
+from perdure.kernel.code.codeless import decide_without_code
 from perdure.kernel.code.happened import HANDLERS
 from perdure.kernel.code.reopening import on_run_retried
 from perdure.kernel.code.running import Running
@@ -28,17 +29,18 @@ class CodeMachine(Running):
     __slots__ = ()
 
     def decide(self, event: Event) -> Transition | Load:
-        """See kernel.protocol.Machine.decide. Raises Stuck too: the run stalls."""
-        handler = _HANDLERS.get(type(event))
+        """See kernel.protocol.Machine.decide. Raises Stuck too: the run stalls. With code that was
+        given up, only the run's end is decided."""
+        handler = decide_without_code if self.given_up else _HANDLERS.get(type(event))
         if handler is None:
             raise InvalidRequest(f"unknown event {type(event).__name__}")
         calls, run = self.calls, self.run
-        if run.signals:
+        if run.signals and not self.given_up:
             apart = [kept.id for kept in run.signals if kept.payload is None]
             apart = [id for id in apart if id not in calls.payloads]
             if apart:
                 return Load(signals=tuple(apart))
-        if calls.stuck is not None:
+        if calls.stuck is not None and not self.given_up:
             raise calls.stuck
         now = self._deps.now()
         now = max(now, run.at)

@@ -67,8 +67,8 @@ class Running:
     """One run's code. `run` is its snapshot; `now` the time of what is being decided, in µs."""
 
     __slots__ = (
-        "_continued", "_deps", "_program", "_root", "calls", "handlings", "now", "outputs", "past",
-        "run",
+        "_continued", "_deps", "_program", "_root", "calls", "given_up", "handlings", "now",
+        "outputs", "past", "run",
     )  # fmt: skip
 
     def __init__(self, program: Program, run: Run, deps: Deps) -> None:
@@ -80,6 +80,8 @@ class Running:
         self._program = program
         self._deps = deps
         self._root: asyncio.Task[Raw] | None = None
+        #: Why the code is not run any more: only the run's end is decided (codeless.py).
+        self.given_up = ""
         #: How often the code has gone on as new within the event being decided.
         self._continued = 0
         #: Of a run that has ended and is to be retried: its journal, and recorded outputs that
@@ -127,7 +129,7 @@ class Running:
         loop = self.calls.loop
         loop.began = loop.now = self.now
         loop.salt = _salt(self.run)
-        self._root = loop.create_task(self._program.main(self.calls), name="main")
+        self._root = loop.begin(self._program.main(self.calls))
 
     def child(self, node: str, task: str) -> Any:
         """What the engine is to start for a call of another run; None once nobody waits for it."""
@@ -165,7 +167,7 @@ class Running:
             Continued(
                 run.definition, run.id, run.version, run.hash, run.python, input,
                 config=run.config, metadata=run.metadata, paused=run.paused,
-                life=run.life + 1,
+                life=run.life + 1, trace=run.trace,
                 deadline=None if limit is None else self.now + limit,
             )
         )  # fmt: skip
@@ -289,6 +291,12 @@ class Running:
         call = self.calls.open[node]
         assert isinstance(call, Call)
         self.calls.failed(node, self._program.error(failure, call, attempt + 1))
+
+    def give_up(self, why: str) -> list[str]:
+        """Run the code no more, and let it go; see closing.close."""
+        self.given_up = why
+        self.calls.recorded = None
+        return close(self.calls)
 
     def close(self) -> list[str]:
         """Let the code go; see closing.close."""

@@ -34,7 +34,7 @@ def attempt(name: str, *input: Any, timeout: int | None = None) -> Attempt:
 
 
 def context() -> StepContext:
-    return StepContext("order", "o-1", "ship", "t1", 1)
+    return StepContext(attempt("ship"))
 
 
 def handler(*steps: Step[..., Any], threads: int | None = 2) -> TaskHandler:
