@@ -185,3 +185,15 @@ def test_a_call_of_code_says_how_many_attempts_there_are_as_it_was_recorded() ->
     made.take(failed | {"failure": LUCKLESS, "not_before": stored(at(60))})
     (cause,) = found(row(), made)
     assert cause.text.startswith("attempt 2 of 5 is due in 1 m 00 s")
+
+
+def test_code_that_waits_for_what_nothing_can_bring_is_told() -> None:
+    made = book()
+    made.code = True
+    (cause,) = found(row(owner=None), made)
+    assert (cause.kind, cause.advice) == ("nothing", "perdure cancel order/1")
+    assert "a lock" in cause.text
+    assert found(row(), made) == []  # a worker has it: it is between two calls
+    made = book(NodeView("wait:go", "waiting", 0, at(-9), signal="go"))
+    made.code = True
+    assert [cause.kind for cause in found(row(owner=None), made)] == ["signal"]

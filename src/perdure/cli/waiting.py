@@ -20,10 +20,25 @@ from perdure.stores.port import NEVER, Mail, RunRow
 from perdure.stores.takeover import ENDS_STALL
 
 Kind = Literal[
-    "stalled", "paused", "start", "signal", "time", "attempt", "retry", "worker", "mail", "child"
+    "stalled",
+    "paused",
+    "start",
+    "signal",
+    "time",
+    "attempt",
+    "retry",
+    "worker",
+    "mail",
+    "child",
+    "nothing",
 ]
 Tell = Callable[..., str]
 
+#: Of a workflow that is parked with no call open: no record can make its code go on.
+ENDLESS: Final = (
+    "its code waits for what nothing can bring: for a future, a lock, an event or a queue of its "
+    "own that no call, timer or signal will ever release"
+)
 #: Messages that are named; of more it is only said how many there are.
 NAMED: Final = 3
 #: Ids of the messages by which an import pauses a run begin so.
@@ -75,6 +90,8 @@ def causes(standing: Standing, now: datetime, tell: Tell) -> list[Cause]:
     if since is not None:
         text, advice = untaken(row, since, now, standing.alive)
         found.append(Cause("worker", text, since=since, advice=advice))
+    if not found and book.code and row.owner is None:
+        found.append(Cause("nothing", ENDLESS, advice=tell("cancel", name)))
     return found
 
 
