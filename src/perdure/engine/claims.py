@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 from perdure.engine.loading import bring_to_life, until
 from perdure.model.definition import Definition
 from perdure.model.errors import NotFound, PayloadMissing, PerdureError, StoreError
-from perdure.stores.port import NEVER, Claim, LoadedRun, StoredDefinition
+from perdure.stores.port import LONE_CRASHES, NEVER, Claim, LoadedRun, StoredDefinition
 
 if TYPE_CHECKING:
     from perdure.engine.shell import Shell
@@ -135,6 +135,8 @@ class Claims:
             _log.exception("run %s cannot go on here", claim.key.hex())
             why = f"the engine could not load the run: {error!r}"
         else:
+            if live is not None and claim.crashes >= LONE_CRASHES:
+                await shell.parking.let_go(live)
             return live is not None
         self._let_go(claim, why, NEVER if loaded is None else until(loaded, shell.clock.now()))
         return False

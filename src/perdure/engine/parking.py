@@ -67,6 +67,13 @@ class Parking:
         chosen.sort(key=lambda one: one[0])
         return [live for _, live in chosen]
 
+    async def let_go(self, live: LiveRun) -> None:
+        """Its owners keep dying. If it only waits it is not the reason: it is not held here when
+        the run that is comes next, so that the blame is exact."""
+        due = _next_time(live) if live.at_rest else None
+        if due is not None and due > self._shell.clock.now():
+            await self._park([live])
+
     async def let_go_all(self) -> None:
         """The engine stops: whoever rests is due when its own time comes, not before."""
         await self._let_go([live for live in self._shell.live.values() if live.at_rest])

@@ -1,0 +1,73 @@
+"""A run that takes its workers down with it, over and over, stalls alone: runs that only wait, and
+were in the same workers' memory, are not blamed for it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+
+import pytest
+
+from perdure import Context, Signal, step, workflow
+from perdure.stores.port import CRASH_LIMIT, LONE_CRASHES
+from tests.virtual.engines import client_on, engine_on, graph, killed, wait, wait_for
+from tests.virtual.loop import run
+from tests.virtual.stores import LateStore, VirtualStore
+
+go = Signal("go", int)
+begun: list[asyncio.Event] = []
+ASKS = graph("asks", [wait_for("ok", "go")])
+RESTS = graph("rests", [wait("rest", "1h")])
+
+
+@step
+async def kill_everybody() -> None:
+    begun[-1].set()
+    await asyncio.sleep(60)
+
+
+@workflow(max_duration=None)
+async def deadly(ctx: Context) -> None:
+    await kill_everybody()
+
+
+@workflow(max_duration=None)
+async def patient(ctx: Context) -> int:
+    return await ctx.wait(go)
+
+
+@workflow(max_duration=None)
+async def parent(ctx: Context) -> int:
+    return await ctx.child(patient, id="of-parent")
+
+
+ALL = (deadly, patient, parent, ASKS, RESTS)
+
+
+@pytest.mark.parametrize("kind", [VirtualStore, LateStore])
+def test_runs_that_only_wait_are_not_blamed_for_one_that_kills_its_workers(
+    kind: Callable[[], VirtualStore],
+) -> None:
+    async def main() -> None:
+        store = kind()
+        async with client_on(store) as client:
+            await client.start(deadly, id="d")
+            for one in ALL[1:]:
+                await client.start(one, id="1")
+        for _ in range(CRASH_LIMIT + 1):
+            begun.append(asyncio.Event())
+            async with killed(store, *ALL, poll=0.5):
+                await begun[-1].wait()
+                await asyncio.sleep(8)  # meanwhile the others come into memory, too
+        async with engine_on(store, *ALL, poll=0.5) as engine:
+            await asyncio.sleep(30)
+            assert "died" in str((await engine.get(deadly, "d").describe()).stalled)
+            for one in ALL[1:]:
+                other = engine.get(one, "1")
+                info = await other.describe()
+                assert (info.status, info.stalled) == ("running", None), info
+                assert (await other._row()).crashes <= LONE_CRASHES
+            await engine.get(patient, "1").signal(go, 7)
+            assert await engine.get(patient, "1").result(timeout=5) == 7
+
+    run(main())
