@@ -31,11 +31,21 @@ def store_of(url: str, *, read_only: bool = False) -> Store:
 
 
 def sqlite_file(url: str) -> str | None:
-    """The path of the file that a SQLite URL names; None for other stores."""
-    return unquote(urlsplit(url).path)[1:] if url.startswith("sqlite:") else None
+    """The path of the file that a SQLite URL names; None for other stores. Raises InvalidOptions
+    for one that no file can have."""
+    if not url.startswith("sqlite:"):
+        return None
+    try:
+        path = unquote(urlsplit(url).path)[1:]
+    except ValueError as error:
+        raise InvalidOptions(f"store {url!r} is no URL: {error}") from None
+    if "\0" in path:
+        raise InvalidOptions(f"store {url!r}: no file has %00 in its name")
+    return path
 
 
 def _sqlite(url: str, read_only: bool) -> Store:
+    path = sqlite_file(url) or ""
     parts = urlsplit(url)
     if not url.startswith("sqlite:///") or not parts.path.strip("/"):
         raise InvalidOptions(
@@ -53,7 +63,6 @@ def _sqlite(url: str, read_only: bool) -> Store:
             )
         if value not in allowed:
             raise InvalidOptions(f"store {url!r}: {name} must be one of {', '.join(allowed)}")
-    path = sqlite_file(url) or ""
     normal = options.get("sync") == "normal"
     return SqliteStore(
         path,

@@ -47,6 +47,8 @@ def test_other_urls_name_no_sqlite_file() -> None:
         ("sqlite:", "names no file"),
         ("sqlite://", "names no file"),
         ("sqlite:///", "names no file"),
+        ("sqlite:///%00.db", "no file has %00 in its name"),
+        ("sqlite://[x/a.db", "is no URL: Invalid IPv6 URL"),
         ("sqlite://orders.db", "three slashes"),
         ("sqlite:orders.db", "three slashes"),
         ("sqlite:///a.db?sync=maybe", "sync must be one of full, normal"),
