@@ -68,7 +68,7 @@ def _asked(
     definition = machine.child(node, state.task)
     if child is None or definition is None:
         return
-    name, waits = (child.definition, child.id), not child.detached
+    name, waits, former = (child.definition, child.id), not child.detached, definition.aliases
     try:
         beginning = begin(
             StartRequest(definition, child.id, input, trace=live.run.trace), shell.deps,
@@ -77,12 +77,16 @@ def _asked(
     except Exception as error:
         # It fails the call, unless the run is there already: one that is joined has its own input.
         refusal = msgspec.json.encode(record_failure(error, permanent=True))
-        yield ChildStart(state.task, node, name, None, None, refusal, waits)
+        yield ChildStart(state.task, node, name, None, None, refusal, waits, former)
         return
     close(beginning.machine, f"{child.definition}/{child.id}")
     known = to_publish(definition, shell.clock.now())
-    yield ChildStart(state.task, node, name, beginning.row, known, None, waits)
-    if not shell.claims.serves(definition):
+    yield ChildStart(state.task, node, name, beginning.row, known, None, waits, former)
+    if shell.claims.serves(definition):
+        return
+    if shell.claims.adopts:
+        shell.claims.add(definition)
+    else:
         _log.info(
             "%s/%s is a child of %s/%s and waits for a worker that serves %s: this one does not",
             child.definition, child.id, live.workflow, live.run_id, child.definition,

@@ -18,6 +18,7 @@ from perdure.engine.children import ask_again
 from perdure.engine.dispatcher import Order
 from perdure.engine.timers import DEADLINE
 from perdure.kernel.actions import (
+    BeginRun,
     CancelTasks,
     CompleteTask,
     Continued,
@@ -184,6 +185,11 @@ def _continued(effects: Effects, live: LiveRun, action: Continued) -> None:
     effects.deadline(live)
 
 
+def _begun(effects: Effects, live: LiveRun, action: BeginRun) -> None:
+    if action.deadline is not None:
+        effects.deadline(live)
+
+
 def _finished(effects: Effects, live: LiveRun, action: FinishRun) -> None:
     effects.shell.finished(live, action)
 
@@ -191,6 +197,7 @@ def _finished(effects: Effects, live: LiveRun, action: FinishRun) -> None:
 #: What the rarer actions set going.
 _EFFECTS: Final[Mapping[type, Callable[[Effects, LiveRun, Any], None]]] = {
     RetryTask: _retried,
+    BeginRun: _begun,
     FinishRun: _finished,
     Continued: _continued,
     FailTask: _over,

@@ -172,7 +172,7 @@ class Shell:
             raise
 
     async def _enlist(self) -> None:
-        for definition in self.claims.served.values():
+        for definition in self.claims.own:
             await self.publish(definition)
         freed = await self.register()
         if freed:
@@ -181,6 +181,7 @@ class Shell:
             self._unsubscribe = self.store.subscribe(self._hinted, self._overheard)
         if self._alone:
             self.leased(math.inf)
+            await self.claims.open()  # runs ask for others
             return
         self.watchdog.open()
         await self.claims.open()

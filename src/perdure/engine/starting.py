@@ -72,6 +72,7 @@ def begin(
         first, worker if owned else None, NEVER if owned else due, deadline,
         msgspec.json.encode(run.metadata) if run.metadata else b"{}",
         run.status,  # type: ignore[arg-type]
+        definition.aliases,
     )  # fmt: skip
     return Beginning(row, machine, run, transitions)
 

@@ -299,6 +299,25 @@ class Children(StoreBed):
         assert await told(store, 1) == [found("t", False), ended("t", output=1)]
 
     @scene
+    async def test_a_run_under_a_name_of_before_is_the_one_that_is_asked_for(
+        self, store: Store
+    ) -> None:
+        await store.register(worker("w1"))
+        await start(store, new(1, owner="w1"), new(2, definition="order-v1", owner="w1"))
+        before = ("order-v0", "order-v1")
+        asks = [
+            msgspec.structs.replace(asked(task, n), former=before)
+            for task, n in (("t", 2), ("u", 3))
+        ]
+        refused = msgspec.structs.replace(asks[0], task="v", node="node-v", run=None, former=before)
+        assert await commit(store, asking(1, 2, *asks, refused)) == ["accepted"]
+        assert await told(store, 1) == [found("t", False), found("u", True), found("v", False)]
+        done = row(2, 2, change=Finish("completed", 9, b"1"))
+        assert await commit(store, done) == ["accepted"]
+        ends = (await told(store, 1))[3:]
+        assert sorted(ends, key=str) == [ended("t", output=1), ended("v", output=1)]
+
+    @scene
     @needs("notifications")
     async def test_others_in_this_process_hear_what_was_told(self, store: Store) -> None:
         heard: list[str] = []

@@ -25,17 +25,20 @@ _SAID: Final = (
 
 def start_runs(db: Connection, runs: Sequence[NewRun], after: After) -> list[Started]:
     """Insert runs in one transaction; an answer per run, in order. `after`: see commit_rows."""
-    try:
-        if len(runs) <= MOST_ROWS and not any(_brings_more(new) for new in runs):
-            insert_runs(db, runs)  # one statement is its own transaction
+    if not any(new.former for new in runs):
+        try:
+            if len(runs) <= MOST_ROWS and not any(_brings_more(new) for new in runs):
+                insert_runs(db, runs)  # one statement is its own transaction
+            else:
+                with Transaction(db):
+                    insert_runs(db, runs)
+                    after([new.first for new in runs])
+        except IntegrityError:
+            pass  # some are there: one by one
         else:
-            with Transaction(db):
-                insert_runs(db, runs)
-                after([new.first for new in runs])
-    except IntegrityError:
-        with Transaction(db):
-            return [_start_one(db, new, after) for new in runs]
-    return [Started("created", new.key) for new in runs]
+            return [Started("created", new.key) for new in runs]
+    with Transaction(db):
+        return [_start_one(db, new, after) for new in runs]
 
 
 def insert_runs(db: Connection, runs: Sequence[NewRun]) -> None:
@@ -61,9 +64,10 @@ def _brings_more(new: NewRun) -> bool:
 def _start_one(db: Connection, new: NewRun, after: After) -> Started:
     if db.execute(query("has_run"), (new.key,)).fetchone():
         return Started("mine", new.key)
-    there = db.execute(query("run_of_id"), (new.definition, new.id)).fetchone()
-    if there:
-        return Started("exists", there[0])
+    for name in (new.definition, *new.former):
+        there = db.execute(query("run_of_id"), (name, new.id)).fetchone()
+        if there:
+            return Started("exists", there[0])
     insert_runs(db, [new])
     after([new.first])
     return Started("created", new.key)
