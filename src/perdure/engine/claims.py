@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from perdure.engine.loading import bring_to_life
+from perdure.engine.outages import READING
 from perdure.model.definition import Definition
 from perdure.model.errors import NotFound, PayloadMissing, PerdureError, StoreError
 from perdure.stores.port import Claim, StoredDefinition
@@ -43,6 +44,8 @@ class Claims:
         self._rebuild = rebuild
         self._poll = poll
         self._by_hash = {definition.hash: definition for definition in definitions}
+        #: By hash, definitions that runs here ask for and others serve.
+        self._known: dict[str, Definition[Any, Any]] = {}
         self._task: asyncio.Task[None] | None = None
         self._hint = asyncio.Event()
         self.resumed = 0
@@ -50,6 +53,33 @@ class Claims:
     def serves(self, definition: Definition[Any, Any]) -> bool:
         """Whether runs of this very definition are worked on here."""
         return definition.hash in self._by_hash
+
+    async def find(self, name: str) -> Definition[Any, Any]:
+        """The definition that a new run of this name gets: the one served here, else the one that
+        was published last. Raises NotFound where nobody knows the name, another PerdureError where
+        it cannot be had here."""
+        if (served := self.served.get(name)) is not None:
+            return served
+        stored = await self._latest(name)
+        known = self._known.get(stored.hash)
+        if known is None:
+            try:
+                known = self._known[stored.hash] = self._rebuild(stored)
+            except NotFound as error:
+                raise PerdureError(f"{error}: list it beside what calls it") from error
+        return known
+
+    async def _latest(self, name: str) -> StoredDefinition:
+        delay = 0.05
+        while True:
+            try:
+                stored = await self._shell.store.latest_definition(name)
+                self._shell.outages.note(READING, None)
+                return stored
+            except StoreError as error:
+                self._shell.outages.note(READING, error)
+                await asyncio.sleep(delay)
+                delay = min(delay * 2, 5.0)
 
     def add(self, definition: Definition[Any, Any]) -> None:
         """Serve one more definition."""

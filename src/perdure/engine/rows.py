@@ -32,8 +32,9 @@ def row_of(
     if actions and type(actions[-1]) is FinishRun:
         change = finish_of(transitions, payloads, live.definition)
     out: Sequence[Outgoing] = sending
-    if isinstance(live.machine, CodeMachine):
-        change = change or continue_of(transitions[0])
+    if live.machine.may_ask:
+        if isinstance(live.machine, CodeMachine):
+            change = change or continue_of(transitions[0])
         out = (*sending, *outgoing(shell, live, transitions))
     return JournalRow(
         live.key, live.seq + 1, transitions[-1].at, shell.worker, shell.next_commit(), body,

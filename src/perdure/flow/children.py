@@ -8,21 +8,19 @@ mean the same run, and no two runs mean one by accident.
 from __future__ import annotations
 
 from collections.abc import Coroutine
-from hashlib import blake2b
 from typing import Any, Final
 
 from msgspec import Raw
 
 from perdure.flow.codec import Codec, codec_of, read, written
 from perdure.flow.typed import Reader, reader
+from perdure.kernel.child_ids import derived_id
 from perdure.kernel.code.call import SPAWN, Call, Child
 from perdure.kernel.code.calls import Calls
-from perdure.kernel.run import Run
 from perdure.model.definition import Definition
 from perdure.model.errors import InvalidId
 from perdure.model.names import check_run_id
 
-_LONGEST: Final = 256
 _plain: Final = reader(None, "")
 
 
@@ -36,7 +34,7 @@ def call_child(
         raise TypeError(f"ctx.{kind}() takes a workflow or a graph, and not {definition!r}")
     run, node = calls.run, calls.named(definition.name)
     if id is None:
-        id = derived_id(run, node)
+        id = derived_id(run.definition, run.id, node, run.life)
     elif check_run_id(id) == run.id:
         raise InvalidId(f"run {id!r} cannot be its own child: give the child an id of its own")
     codec = codec_of(calls.deps.codec) if definition.kind == "workflow" else None
@@ -44,16 +42,6 @@ def call_child(
     output = _plain if kind == SPAWN else getattr(definition, "read_output", _plain)
     child = Child(definition.name, id, definition)
     return _outcome(calls, Call(node, kind, value, child=child), output, codec)
-
-
-def derived_id(run: Run, node: str) -> str:
-    """Of the child of a call: `<workflow>/<run>/<call>`, with `@2` and so on once the run has
-    gone on as new, where calls are counted anew."""
-    life = "" if run.life == 1 else f"@{run.life}"
-    text = f"{run.definition}/{run.id}/{node}{life}"
-    if len(text) <= _LONGEST:
-        return text
-    return f"{text[:200]}~{blake2b(text.encode(), digest_size=16).hexdigest()}"
 
 
 async def _outcome(calls: Calls, call: Call, reader: Reader, codec: Codec | None) -> Any:

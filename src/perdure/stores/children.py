@@ -21,12 +21,12 @@ _NULL: Final = Raw(b"null")
 
 
 class ChildStart(msgspec.Struct, frozen=True, gc=False):
-    """A call (`task` of `node`) of the run whose row this rides on asks for the run of this name
+    """A call (`task`, of `node`) of the run whose row this rides on asks for the run of this name
     (definition, id). Unless it is there, `run` is made, and its `definition` becomes known. The
     call's run is told by a message "child-started", whether it was made for this call; and if the
     call `waits`, by "child-finished" how it ended: at once where it has, else with the row that
     ends it. Where none is there and `run` is None, "child-finished" says failed, with `refusal`,
-    JSON of the FailureRecord.
+    JSON of the FailureRecord. `typed`: whether its definition is of a typed door.
 
     All in the transaction of the row, and each once: asked again for the same task, only what is
     missing is done (after a move to another store: to wait again). A task is one call of one run:
@@ -39,6 +39,7 @@ class ChildStart(msgspec.Struct, frozen=True, gc=False):
     definition: StoredDefinition | None
     refusal: bytes | None = None
     waits: bool = True
+    typed: bool = False
 
 
 class ChildCancel(msgspec.Struct, frozen=True, gc=False):
@@ -68,6 +69,7 @@ class StartedBody(msgspec.Struct, frozen=True):
     task: str
     node: str
     created: bool
+    typed: bool = False
 
 
 class FinishedBody(msgspec.Struct, frozen=True):
@@ -97,7 +99,7 @@ def finished_id(task: str) -> str:
 
 def started_message(to: tuple[str, str], start: ChildStart, created: bool) -> Message:
     """To the run (definition, id) whose call asked."""
-    body = msgspec.json.encode(StartedBody(start.task, start.node, created))
+    body = msgspec.json.encode(StartedBody(start.task, start.node, created, start.typed))
     return Message(*to, started_id(start.task), STARTED, start.node, body)
 
 
