@@ -175,6 +175,7 @@ class Shell:
             self._unsubscribe = self.store.subscribe(self._hinted, self._overheard)
         if self._alone:
             self.leased(math.inf)
+            await self.claims.open()
             return
         self.watchdog.open()
         await self.claims.open()

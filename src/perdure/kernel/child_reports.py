@@ -115,9 +115,7 @@ def on_child_timer(turn: Turn, event: TimerFired) -> None:
     if state.not_before:
         id, limit = id_of_attempt(child.id, state.attempt), until(turn, turn.plan.nodes[node])
         turn.emit(
-            StartChild(
-                state.task, node, child.definition, id, attempt=state.attempt, wake_at=limit
-            )
+            StartChild(state.task, node, child.definition, id, attempt=state.attempt, wake_at=limit)
         )
         return
     turn.emit(cancel_of(node, state))

@@ -52,7 +52,8 @@ def _asked(turn: Turn, node: PlannedNode) -> tuple[str, str, Raw | None]:
         if key not in CHILD_KEYS:
             hint = did_you_mean(str(key), CHILD_KEYS)
             raise InvalidRequest(f'there is no key "{key}" in the spec of a CHILD; {hint}')
-    definition, id = check_name(spec.get("workflow"), "workflow"), spec.get("id")
+    definition = check_name(spec.get("workflow"), "workflow")
+    id: Any = spec.get("id")
     if type(id) is int:
         id = str(id)
     if "id" not in spec:

@@ -44,8 +44,8 @@ class Condition(Protocol):
 class PlannedNode(msgspec.Struct, frozen=True):
     """One node. `reads`: the nodes whose outputs its spec and its outgoing conditions can read,
     and for a SWITCH those it may pass through; None when that cannot be told. `step`: the step a
-    TASK names when its name is plain text. `timeout` in µs per attempt: None = the handler's
-    default (none for a CHILD), 0 = no limit."""
+    TASK names when its name is plain text; `workflow`: the definition a CHILD names so. `timeout`
+    in µs per attempt: None = the handler's default (of a CHILD none), 0 = no limit."""
 
     id: str
     type: str
@@ -56,6 +56,7 @@ class PlannedNode(msgspec.Struct, frozen=True):
     queue: str | None = None
     label: str | None = None
     step: str | None = None
+    workflow: str | None = None
     #: Its spec's own, looked up once.
     constant: bool = False
 

@@ -41,6 +41,9 @@ class Codec(Protocol):
         """Plain JSON text of a value that was recorded by the codec of the typed doors, if they
         have one of their own. Raises InvalidRequest."""
 
+    def sealed(self, data: Raw, /) -> Raw:
+        """The same, the other way round."""
+
     def write(self, value: Any, /) -> bytes:
         """The same for a value that holds nothing but what was JSON before: decoded values, Raw,
         and what templates make of them. Raises InvalidRequest for what is too large."""

@@ -31,15 +31,30 @@ MOST_ATTEMPTS: Final = 10_000
 
 
 class Answers:
-    """Which reply an attempt gets. `refuse` is told of one that has none, and ends it all."""
+    """Which reply an attempt gets. `graph`: whose nodes are mocked by their ids; those of other
+    runs by "workflow.node". `refuse` is told of one that has none, and ends it all."""
 
-    def __init__(self, mocks: Mocks, refuse: Callable[[str, str], None]) -> None:
+    def __init__(self, graph: str, mocks: Mocks, refuse: Callable[[str, str], None]) -> None:
+        self._graph = graph
         self._mocks = mocks
         self._refuse = refuse
         self._count = 0
 
-    async def to(self, node: str, step: str, number: int) -> Reply:
+    async def given(
+        self, workflow: str, node: str, step: str, number: int, /, *args: Any, **kwargs: Any
+    ) -> Any:
+        """What the reply comes to, in its time: a result, or what is raised. `args`, `kwargs`: for
+        a function of the mocks'."""
+        reply = await self.to(workflow, node, step, number)
+        await asyncio.sleep(reply.delay / SECOND)
+        if reply.failure is not None:
+            raise reply.failure()
+        return reply.result if reply.call is None else reply.call(*args, **kwargs)
+
+    async def to(self, workflow: str, node: str, step: str, number: int) -> Reply:
         """The reply to attempt `number`, from 0; its delay has not passed yet."""
+        if workflow != self._graph:
+            node = f"{workflow}.{node}"
         self._count += 1
         if self._count > MOST_ATTEMPTS:
             await self._give_up("", f"more than {MOST_ATTEMPTS:,} attempts were made")
@@ -80,11 +95,9 @@ class MockedStep:
 
     async def _answer(self, input: Any) -> Any:
         attempt = current_step()
-        reply = await self._answers.to(attempt.node, self.name, attempt.attempt - 1)
-        await asyncio.sleep(reply.delay / SECOND)
-        if reply.failure is not None:
-            raise reply.failure()
-        return reply.result if reply.call is None else reply.call(input)
+        return await self._answers.given(
+            attempt.workflow, attempt.node, self.name, attempt.attempt - 1, input
+        )
 
 
 class MockedHttp(HttpHandler):
@@ -99,7 +112,7 @@ class MockedHttp(HttpHandler):
         """See HttpHandler.run."""
         read_timeout(attempt.input)
         request = read_spec(attempt.input, context.idempotency_key)
-        reply = await self._answers.to(attempt.node, "", attempt.number)
+        reply = await self._answers.to(attempt.workflow, attempt.node, "", attempt.number)
         limit = limit_of(attempt)
         if limit and reply.delay > limit:
             await asyncio.sleep(limit / SECOND)

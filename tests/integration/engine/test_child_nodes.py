@@ -59,7 +59,9 @@ order = graph(
     [child("pay", input="{{input.cents}}"), task("charge", "charge", "{{tasks.pay.output.paid}}")],
     output="{{tasks.charge.output}}",
 )
-shop = graph("shop", [child("order", input={"cents": "{{input}}"})], output="{{tasks.order.output}}")
+shop = graph(
+    "shop", [child("order", input={"cents": "{{input}}"})], output="{{tasks.order.output}}"
+)
 
 
 @workflow(max_duration="30d")
@@ -96,7 +98,7 @@ def test_a_childs_failure_is_the_nodes(kind: type[VirtualStore]) -> None:
         async with engine_on(kind(), order, pay, charge) as engine:
             with pytest.raises(Declined, match="node pay failed: no money"):
                 await engine.run(order, {"cents": -1}, id="1")
-            with pytest.raises(RunFailed, match="node pay failed: .*input"):
+            with pytest.raises(RunFailed, match=r"node pay failed: .*input"):
                 await engine.run(order, {"cents": "x"}, id="2")
             assert [info.id async for info in engine.runs(workflow="pay")] == ["order/1/pay"]
 
@@ -168,7 +170,9 @@ def test_a_further_attempt_is_another_run(kind: type[VirtualStore]) -> None:
     async def shaky(ctx: Context) -> int:
         return await breaks_once()
 
-    tries = graph("tries", [child("shaky", rest={"retry": {"attempts": 3, "initial": "10m", "max_delay": 0}})])
+    tries = graph(
+        "tries", [child("shaky", rest={"retry": {"attempts": 3, "initial": "10m", "max_delay": 0}})]
+    )
 
     async def main() -> None:
         store = kind()
@@ -391,7 +395,7 @@ def test_a_name_that_nobody_knows_fails_the_node_and_code_that_is_elsewhere_stal
     async def main() -> None:
         store = kind()
         async with engine_on(store, top, charge) as engine:
-            with pytest.raises(RunFailed, match="node pay failed: .*payy"):
+            with pytest.raises(RunFailed, match=r"node pay failed: .*payy"):
                 await engine.run(top, "payy", id="1")
             async with engine_on(store, pay, charge):
                 pass  # it is known from now on

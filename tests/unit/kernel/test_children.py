@@ -286,7 +286,8 @@ def test_drain_asks_a_child_of_its_own_to_end_and_waits_for_that(draw: Draw, kno
         assert kinds(h.fail("bad")) == ["FailTask"]
         step = found(h, "pay")
         assert kinds(step) == ["ChildFound", "CancelChild"]
-    assert of(step, CancelChild)[0].awaited
+    (order,) = of(step, CancelChild)
+    assert (order.id, order.awaited) == ("g/r1/pay", True)
     assert h.status("pay") == "pending"
     end = broke(h, "pay", FailureRecord("workflow.canceled", "asked to"), "canceled")
     assert kinds(end) == ["CancelTasks", "FinishRun"]
