@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +15,7 @@ from perdure.cli.output import print_json
 from perdure.cli.target import document
 
 if TYPE_CHECKING:
-    from perdure.graph.calls import Callee
+    from perdure.flow.registry import Registry
     from perdure.model.graph_rules import Finding
 
 
@@ -42,8 +41,8 @@ def lint(
         if file.endswith(".py"):
             document(file)  # says what there is for Python instead
     found_apps = find_apps(apps)
-    steps = load_apps(found_apps).steps if found_apps else None
-    checked = {file: findings_in(file, steps) for file in files}
+    known = load_apps(found_apps) if found_apps else None
+    checked = {file: findings_in(file, known) for file in files}
     if as_json:
         print_json({"files": [_json(file, found) for file, found in checked.items()]})
     else:
@@ -54,8 +53,9 @@ def lint(
         click.get_current_context().exit(USAGE)
 
 
-def findings_in(file: str, steps: Mapping[str, Callee] | None) -> list[Finding]:
-    """All that is wrong or doubtful in a file, or in standard input (`-`)."""
+def findings_in(file: str, known: Registry | None) -> list[Finding]:
+    """All that is wrong or doubtful in a file, or in standard input (`-`). `known`: what it may
+    call."""
     from perdure.graph.lint import lint as findings_of
     from perdure.graph.read import MAX_BYTES
     from perdure.graph.source import format_of
@@ -69,7 +69,8 @@ def findings_in(file: str, steps: Mapping[str, Callee] | None) -> list[Finding]:
                 text = source.read(MAX_BYTES + 1)
     except OSError as error:
         return [Finding("", f"the file cannot be read: {error.strerror}")]
-    return findings_of(text, format=format_of(file, text), steps=steps)
+    steps, definitions = (None, None) if known is None else (known.steps, known.definitions)
+    return findings_of(text, format=format_of(file, text), steps=steps, definitions=definitions)
 
 
 def _json(file: str, found: list[Finding]) -> dict[str, Any]:

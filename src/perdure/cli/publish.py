@@ -50,10 +50,10 @@ def publish(file: str, apps: tuple[str, ...], relabel: bool, store: str, as_json
     _print(before, now)
 
 
-def _warnings(file: str, steps: Registry | None) -> list[Finding]:
+def _warnings(file: str, known: Registry | None) -> list[Finding]:
     from perdure.cli.lint import findings_in
 
-    found = findings_in(file, None if steps is None else steps.steps)
+    found = findings_in(file, known)
     return [finding for finding in found if finding.severity == "warning"]
 
 
