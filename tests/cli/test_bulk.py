@@ -45,6 +45,8 @@ def test_conditions_narrow_and_the_same_key_again_widens() -> None:
     assert listed("version=7") == ["other/one"]
     assert listed("older=1d") == listed("newer=0") == listed("status=stalled") == []
     assert len(listed("newer=1d")) == len(listed("older=0")) == 5
+    assert len(listed("older=0", "older=1d")) == len(listed("newer=1d", "newer=0")) == 5
+    assert listed("older=0", "newer=0") == []
 
 
 def test_metadata_is_looked_for() -> None:

@@ -8,6 +8,7 @@ import signal
 import sqlite3
 import subprocess
 import sys
+import time
 from contextlib import closing
 from pathlib import Path
 
@@ -151,6 +152,28 @@ def test_a_locked_database_is_a_clear_error_and_left_alone() -> None:
     assert (code, out) == (5, "")
     assert "is locked by another process" in err
     assert "greeting/ann" in perdure("list").stdout
+
+
+def test_a_worker_that_could_not_write_its_last_rows_says_so_and_does_not_exit_with_0() -> None:
+    words = ("worker", "slow.json", "steps.py", "--grace", "1s", "--json")
+    perdure("start", write("slow.json", SLOW), "--input", '{"name": "Ann"}', "--id", "ann")
+    worker = start(*words)
+    wait_for_call("wait 1", worker)
+    holder = sqlite3.connect("perdure.db", isolation_level=None)
+    holder.execute("BEGIN EXCLUSIVE")
+    try:
+        Path("go").touch()
+        time.sleep(0.5)
+        worker.terminate()
+        code, out, err = ended(worker)
+    finally:
+        holder.close()
+    assert code == 5
+    assert "stopped, but the store did not take the last rows of slow/ann" in err
+    *_, stopped, error = [json.loads(line) for line in out.splitlines()]
+    assert stopped["unrecorded"] == ["slow/ann"]
+    assert error["error"]["code"] == "store"
+    assert ended(start("run", "slow.json", "--app", "steps.py", "--id", "ann"))[0] == 0
 
 
 @pytest.mark.parametrize("text", [b"this is no database at all" * 100, b"SQLite format 3\0junk"])

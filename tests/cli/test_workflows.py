@@ -179,6 +179,23 @@ def test_code_that_does_something_else_stalls_the_run_and_both_are_shown() -> No
     assert calls() == ["mail 1", "mail 1"]
 
 
+def test_a_stalled_run_is_cancelled_without_its_code_and_why_says_so() -> None:
+    stop_waiting("hello.py", "--input", '"a"')
+    Path("hello.py").write_text(changed("please confirm", "other"), encoding="utf-8")
+    forget("hello")
+    perdure("signal", "sign-up/ann", "confirmed", '"Ann"')
+    perdure("run", "hello.py", "--id", "ann", code=1)
+    said = perdure("why", "sign-up/ann").stdout
+    assert "or end it without running its code: perdure cancel sign-up/ann" in said
+    perdure("cancel", "sign-up/ann", "--reason", "enough")
+    ended = "enough; ended without its code, which could not go on: nothing was cleaned up"
+    assert ended in perdure("run", "hello.py", "--id", "ann", code=1).stderr
+    said = perdure("why", "sign-up/ann").stdout
+    assert ended in said
+    assert 'recorded   mail({"to":"a","text":"please confirm"})' in said
+    assert calls() == ["mail 1"]
+
+
 def test_a_run_that_is_stalled_is_told_of_once() -> None:
     stop_waiting("hello.py", "--input", '"a"')
     Path("hello.py").write_text(changed("please confirm", "other"), encoding="utf-8")

@@ -49,8 +49,8 @@ class Desk:
         if input:
             spec["input"] = input[0]
         order = Order(
-            "ship", "TASK", "t1", number, Raw(msgspec.json.encode(spec)), secrets or {}, limit,
-            "order", "o-1",
+            "order", "o-1", "ship", "TASK", "t1", number, None, limit, None,
+            Raw(msgspec.json.encode(spec)), secrets or {},
         )  # fmt: skip
         return await self.dispatcher.execute(order)
 

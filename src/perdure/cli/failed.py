@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from itertools import groupby
 from operator import itemgetter
 from typing import TYPE_CHECKING, Final
 
+from perdure.cli.calls import stalled
 from perdure.cli.nodes import NodeBook, NodeView, reason, run_reason
 from perdure.cli.output import shortened
 
@@ -33,6 +35,8 @@ def failed_run(
             lines.append(f"    {shortened(details, 200)}")
     if len(lines) == 1:
         lines.append(f"  {run_reason(failure.kind, str(failure), failure.details)}")
+    if isinstance(failure.details, Mapping) and (why := failure.details.get("stalled")):
+        lines += [f"    {line}" for line in stalled(str(why))]  # it ended without its code
     return "\n".join(lines)
 
 

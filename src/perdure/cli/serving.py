@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import msgspec
 
+from perdure.cli.exits import STORE, Trouble
 from perdure.cli.logs import log_to
 from perdure.cli.nodes import reason, run_reason
 from perdure.cli.output import instant, moment_near, took
@@ -15,6 +16,7 @@ from perdure.client.engine import Engine
 from perdure.client.run import time_of
 from perdure.engine.handlers.http_options import HttpOptions
 from perdure.engine.secrets import Secrets
+from perdure.engine.unwritten import unrecorded
 from perdure.kernel.actions import CreateTask, FailTask, FinishRun, RetryTask
 
 if TYPE_CHECKING:
@@ -45,7 +47,7 @@ class Duty(msgspec.Struct, frozen=True):
 
 
 async def serve(duty: Duty, screen: Screen) -> None:
-    """Work until SIGTERM or SIGINT."""
+    """Work until SIGTERM or SIGINT. Raises Trouble where not all that was done is recorded."""
     secrets = Secrets.from_environment()
     engine = Engine(
         duty.store,
@@ -63,7 +65,10 @@ async def serve(duty: Duty, screen: Screen) -> None:
             told.note(f"serves {', '.join(duty.names)} on {duty.store}; Ctrl-C or SIGTERM ends it")
             await engine.serve()
             told.note(f"stopping: steps under way have {duty.grace:g} s to end")
-        told.event("stopped")
+        left = engine._shell.unrecorded
+        told.event("stopped", unrecorded=left)
+        if left is not None:
+            raise Trouble(f"stopped, but {unrecorded(left)}", STORE, "store")
         told.note("stopped; what is not done is kept for the next worker")
 
 

@@ -59,7 +59,10 @@ def causes(standing: Standing, now: datetime, tell: Tell) -> list[Cause]:
     found: list[Cause] = []
     if row.stalled is not None:
         text = "it cannot go on: " + "\n".join(stalled(row.stalled))
-        found.append(Cause("stalled", text, advice=f"mend that, then: {tell('unpause', name)}"))
+        advice = f"mend that, then: {tell('unpause', name)}"
+        if book.code:
+            advice += f"; or end it without running its code: {tell('cancel', name)}"
+        found.append(Cause("stalled", text, advice=advice))
     found += _pauses(standing, now, tell("unpause", name))
     if row.not_before and time_of(row.not_before) > now and not _begun(book):
         until = time_of(row.not_before)

@@ -104,8 +104,9 @@ class Where:
         self.statuses = self._values.get("status") or list(default)
         older = [c.since for c in conditions if c.key == "older" and c.since is not None]
         newer = [c.since for c in conditions if c.key == "newer" and c.since is not None]
-        self._until = min(older, default=None)
-        self._after = max(newer, default=None)
+        # The same key again widens: older than either.
+        self._until = max(older, default=None)
+        self._after = min(newer, default=None)
 
     async def find(self, client: Client) -> AsyncIterator[RunInfo]:
         """The runs that are meant, newest first."""

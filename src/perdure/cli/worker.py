@@ -38,8 +38,8 @@ def worker(
     of APPs, until SIGTERM or Ctrl-C.
 
     APP is file.py, file.py:name, module or module:attr. It takes every run that is due, waits
-    for the others, and takes over from workers that die. With --json a line on stdout for each
-    thing that happens.
+    for the others, and takes over from workers that die. Exits with 5 if the store did not take all
+    that was done. With --json a line on stdout for each thing that happens.
     """
     import asyncio
 

@@ -9,7 +9,7 @@ from typing import Any, Self, TypeVar, Unpack, cast, overload
 
 from msgspec import Raw
 
-from perdure.client.definitions import DefinitionInfo, check_label, infos
+from perdure.client.definitions import DefinitionInfo, infos
 from perdure.client.options import RunOptions, StartOptions
 from perdure.client.run import KEEP, Run, RunInfo, info_of
 from perdure.client.urls import store_of
@@ -246,9 +246,7 @@ class Client:
         content; `relabel` accepts that, the label then means this one.
         """
         await self._opened()
-        if not relabel:
-            check_label(definition, await self.definitions(definition.name))
-        await self._store.publish(to_publish(definition, self._clock.now()))
+        await self._store.publish(to_publish(definition, self._clock.now()), relabel=relabel)
         known = await self.definitions(definition.name)
         return next(one for one in known if one.hash == definition.hash)
 

@@ -8,12 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 
 from perdure.client.run import time_of
-from perdure.model.definition import Definition
 from perdure.model.errors import InvalidRequest, NotFound
 from perdure.stores.port import DefinitionSeen, Store, StoredDefinition
 
@@ -50,17 +49,6 @@ def infos(seen: Sequence[DefinitionSeen]) -> list[DefinitionInfo]:
             )
         )  # fmt: skip
     return found
-
-
-def check_label(definition: Definition[Any, Any], known: Sequence[DefinitionInfo]) -> None:
-    """Raise InvalidRequest when a version of other content has this label."""
-    for one in known:
-        if one.version == definition.version and one.hash != definition.hash:
-            raise InvalidRequest(
-                f"version {one.version} of {one.name} is known already with other content (hash "
-                f"{one.hash[:12]}, from {one.published:%Y-%m-%d %H:%M} UTC, this one is "
-                f"{definition.hash[:12]}): give the document another `version`"
-            )
 
 
 def choose(known: Sequence[DefinitionInfo], name: str, version: str) -> DefinitionInfo:

@@ -88,9 +88,11 @@ def worker(id: str) -> WorkerInfo:
     return WorkerInfo(id, name="tests", host="here", pid=1)
 
 
-def definition(hash: str = HASH, source: bytes = b"{}", created: int = BORN) -> StoredDefinition:
-    """A definition with this hash."""
-    return StoredDefinition(hash, "order", "1", "graph", source, created)
+def definition(
+    hash: str = HASH, source: bytes = b"{}", created: int = BORN, version: str = "1"
+) -> StoredDefinition:
+    """A definition with this hash and label."""
+    return StoredDefinition(hash, "order", version, "graph", source, created)
 
 
 def message(

@@ -12,11 +12,11 @@ import logging
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
-from perdure.engine.loading import bring_to_life
+from perdure.engine.loading import bring_to_life, until
 from perdure.engine.outages import READING
 from perdure.model.definition import Definition
 from perdure.model.errors import NotFound, PayloadMissing, PerdureError, StoreError
-from perdure.stores.port import Claim, StoredDefinition
+from perdure.stores.port import NEVER, Claim, LoadedRun, StoredDefinition
 
 if TYPE_CHECKING:
     from perdure.engine.shell import Shell
@@ -139,22 +139,26 @@ class Claims:
                 _log.exception("looking for due runs failed")
 
     async def _take(self, claim: Claim) -> bool:
+        shell = self._shell
+        loaded: LoadedRun | None = None
         try:
             definition = await self._definition(claim)
-            live = await bring_to_life(self._shell, claim, definition)
+            loaded = await shell.store.load(claim.key)
+            live = await bring_to_life(shell, claim, definition, loaded)
         except (PerdureError, AssertionError) as error:
             if isinstance(error, StoreError) and not isinstance(error, PayloadMissing):
                 _log.warning("run %s could not be loaded: %s; trying again", claim.key.hex(), error)
                 self._let_go(claim, None)
                 return False
             _log.error("run %s cannot go on here: %s", claim.key.hex(), error)
-            self._let_go(claim, str(error))
-            return False
+            why = str(error)
         except Exception as error:
             _log.exception("run %s cannot go on here", claim.key.hex())
-            self._let_go(claim, f"the engine could not load the run: {error!r}")
-            return False
-        return live is not None
+            why = f"the engine could not load the run: {error!r}"
+        else:
+            return live is not None
+        self._let_go(claim, why, NEVER if loaded is None else until(loaded, shell.clock.now()))
+        return False
 
     async def _definition(self, claim: Claim) -> Definition[Any, Any]:
         served = self.served.get(claim.definition)
@@ -171,18 +175,18 @@ class Claims:
             definition = self._by_hash[claim.hash] = self._rebuild(stored)
         return definition
 
-    def _let_go(self, claim: Claim, stalled: str | None) -> None:
+    def _let_go(self, claim: Claim, stalled: str | None, due: int = NEVER) -> None:
         live = self._shell.live.get(claim.key)
         if live is not None:
             self._shell.drop(live)
-        self._shell.spawn(self._give_back(claim, stalled))
+        self._shell.spawn(self._give_back(claim, stalled, due))
 
-    async def _give_back(self, claim: Claim, stalled: str | None) -> None:
+    async def _give_back(self, claim: Claim, stalled: str | None, due: int) -> None:
         """Until the store takes it: a run that nobody holds and nobody may claim is stuck."""
         delay = 0.05
         while True:
             try:
-                return await self._shell.store.give_back(self._shell.worker, claim, stalled)
+                return await self._shell.store.give_back(self._shell.worker, claim, stalled, due)
             except StoreError as error:
                 _log.warning("run %s could not be given back: %s", claim.key.hex(), error)
             await asyncio.sleep(delay)

@@ -15,11 +15,14 @@ from typing import TYPE_CHECKING
 from perdure.engine.values import Places, ReadMany, fetched
 from perdure.kernel.actions import Continued, Transition
 from perdure.kernel.code.machine import CodeMachine
+from perdure.kernel.code.replay import GRACE
 from perdure.kernel.code.replay import since_continued as since
 from perdure.kernel.code.stuck import Stuck
 from perdure.kernel.events import RunBegun
 from perdure.kernel.protocol import Machine
-from perdure.model.errors import PerdureError
+from perdure.kernel.run import Run
+from perdure.model.errors import PayloadMissing, PerdureError, StoreError
+from perdure.stores.port import NEVER
 
 if TYPE_CHECKING:
     from perdure.engine.live_run import LiveRun
@@ -65,6 +68,50 @@ def since_continued(transitions: Sequence[Transition]) -> list[Transition]:
     if any(isinstance(action, Continued) for action in first.actions):
         first = since(first)
     return [first, *others]
+
+
+def is_over(run: Run, now: int) -> bool:
+    """Whether the run's deadline has come, or the end of the time in which its code may clean
+    up."""
+    return any(time <= now for time in _ends(run))
+
+
+def ends_by(run: Run, now: int) -> int:
+    """When the run ends at the latest, though nobody acts; NEVER where nothing ends it."""
+    return min((time for time in _ends(run) if time > now), default=NEVER)
+
+
+def _ends(run: Run) -> list[int]:
+    grace = run.nodes.get(GRACE)
+    times = (run.deadline, None if grace is None else grace.wake_at)
+    return [time for time in times if time is not None]
+
+
+async def bring_back(
+    machine: Machine, journal: Sequence[Transition], outputs: Places, read: ReadMany, *,
+    to_end: bool,
+) -> None:  # fmt: skip
+    """`recall`; but where a run that is `to_end` does not get there, it goes on without its code,
+    to its end."""
+    try:
+        await recall(machine, journal, outputs, read)
+    except Exception as error:
+        passes = isinstance(error, StoreError) and not isinstance(error, PayloadMissing)
+        if passes or not to_end or not isinstance(machine, CodeMachine):
+            raise
+        give_up(machine, str(error) or repr(error))
+
+
+def is_given_up(machine: Machine) -> bool:
+    """Whether this is a run whose code is not run any more."""
+    return isinstance(machine, CodeMachine) and bool(machine.given_up)
+
+
+def give_up(machine: CodeMachine, why: str) -> None:
+    """Run the code no more: the run can only end now."""
+    _log.warning("a run that is to end does so without its code: %s", why)
+    for said in machine.give_up(why):
+        _log.warning("the code would not end when it was given up: %s", said)
 
 
 async def recall(

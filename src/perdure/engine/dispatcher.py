@@ -12,10 +12,11 @@ import logging
 import traceback
 from collections.abc import Callable, Mapping
 from contextvars import copy_context
+from datetime import datetime
 from typing import Any, Final
 
 import msgspec
-from msgspec import UNSET, Raw
+from msgspec import Raw
 
 from perdure.codec.failures import record_failure
 from perdure.engine.clock import Clock
@@ -35,22 +36,17 @@ _LOGGERS: Final[dict[str, logging.Logger]] = {}
 
 Report = NodeCompleted | NodeFailed
 
+#: What ends the process; a step that raises it is not to be kept from doing so (D-29).
+ENDINGS: Final = (KeyboardInterrupt, SystemExit)
+_NULL: Final = Raw(b"null")
 
-class Order(msgspec.Struct, gc=False):
-    """An attempt to carry out; `number` from 0. `secrets`: pointers into the input whose text is
-    a secret's template."""
 
-    node: str
-    type: str
-    task: str
-    number: int
-    input: Raw | None
-    secrets: Mapping[str, str]
-    timeout: int | None
-    workflow: str
-    run_id: str
-    #: What runs it, where the definition holds it.
-    step: Any = None
+class Order(Attempt, gc=False):
+    """An attempt to carry out: its input is read from what is `stored` when it begins. `secrets`:
+    pointers into the input whose text is a secret's template."""
+
+    stored: Raw | None = None
+    secrets: Mapping[str, str] = {}
     #: Made once more, since the first time something cancelled the task it ran in.
     again: bool = False
     #: It waited for something: meanwhile others had the loop.
@@ -77,66 +73,51 @@ class Dispatcher:
         #: How many attempts wait for something.
         self.waiting = 0
         self._codec = codec
-        self._clock = clock
+        self.clock = clock
         self._timeouts = timeouts
-        self._resources = resources
+        self.resources = resources
         self._reveal = reveal
         self._redact = redact
 
     async def execute(self, order: Order) -> Report | None:
         """Carry the attempt out in the calling task; how it ended."""
         handler = self.handlers[order.type]
-        node, task, number = order.node, order.task, order.number
-        try:
-            input = UNSET if order.input is None else self._codec.decode(order.input)
-            if order.secrets:
-                input = self._revealed(input, order.secrets)
-        except (KeyboardInterrupt, SystemExit):
-            raise
-        except BaseException as error:
-            return self._failed(order, error, permanent=True)
-        attempt = Attempt(
-            order.workflow, order.run_id, node, order.type, task, number, input, order.timeout,
-            order.step,
-        )  # fmt: skip
-        limit = handler.timeout(attempt)
-        deadline = self._clock.now() + limit if limit else None
-        step = _EngineStep(
-            order.workflow, order.run_id, node, task, number + 1, deadline, self._resources
-        )
+        if order.stored is not None:
+            try:
+                order.input = self._codec.decode(order.stored)
+                if order.secrets:
+                    order.input = self._revealed(order.input, order.secrets)
+            except (KeyboardInterrupt, SystemExit):
+                raise
+            except BaseException as error:
+                return self._failed(order, error, permanent=True)
+        step = _EngineStep(order, self)
         if self.on_started is not None:
             shielded(self.on_started, order)
         context = copy_context()
         watch: Watch | None = None
         try:
             try:
-                steps, waiting_for = context.run(first_part, handler.run, attempt, step)
+                steps, waiting_for = context.run(first_part, handler.run, order, step)
             except StopIteration as stop:
                 value = stop.value
             else:
                 order.waited = True
-                watch = self._watch(step, limit) if limit else None
+                watch = self._watch(step)
                 self.waiting += 1
                 try:
                     value = await rest_of(steps, context, waiting_for)
                 finally:
                     self.waiting -= 1
-        except asyncio.CancelledError as error:
-            step.canceled = True
-            return self._canceled(order, limit, error, timed_out=_expired(watch))
-        except (KeyboardInterrupt, SystemExit, GeneratorExit, StepNotRegistered):
-            raise
         except BaseException as error:
-            if _expired(watch) and _this_task().cancelling():
-                # Its time was over, and it answered with an error of its own.
-                _this_task().uncancel()
-                return self._failed(order, _timed_out(order, limit / SECOND), permanent=False)
-            return self._failed(order, error, permanent=not _retries(handler, attempt, error))
+            return self._ended_badly(order, step, watch, error)
         finally:
             if watch is not None:
                 self._timeouts.done(watch)
         if watch is not None and watch.expired:
             _this_task().uncancel()  # it finished all the same: a finished step keeps its outcome
+        if value is None:
+            return NodeCompleted(order.task, order.node, order.number, _NULL)
         try:
             output = Raw(self._codec.encode(value))
         except (KeyboardInterrupt, SystemExit):
@@ -144,20 +125,38 @@ class Dispatcher:
         except BaseException as error:
             # Made again it would be as wrong, and its effect would have happened twice.
             return self._failed(order, _unrecordable(order, error), permanent=True)
-        return NodeCompleted(task, node, number, output)
+        return NodeCompleted(order.task, order.node, order.number, output)
 
-    def _watch(self, step: StepContext, limit: int) -> Watch:
-        """From here on the attempt is cancelled when its time is over."""
-        task = _this_task()
-
-        def expired() -> None:
+    def _ended_badly(
+        self, order: Order, step: _EngineStep, watch: Watch | None, error: BaseException
+    ) -> NodeFailed | None:
+        """What an attempt that raised comes to. Raises what is not the attempt's own."""
+        timed_out = watch is not None and watch.expired
+        if isinstance(error, asyncio.CancelledError):
             step.canceled = True
-            task.cancel()
+            return self._canceled(order, step, error, timed_out=timed_out)
+        if isinstance(error, GeneratorExit | StepNotRegistered) or ends_process(error):
+            raise error
+        if timed_out and _this_task().cancelling():
+            # Its time was over, and it answered with an error of its own.
+            _this_task().uncancel()
+            return self._failed(order, _timed_out(order, step), permanent=False)
+        if not isinstance(error, Exception):
+            cause, error = error, Failure(str(error), kind=type(error).__name__)
+            error.__cause__ = cause
+        permanent = not _retries(self.handlers[order.type], order, error)
+        return self._failed(order, error, permanent=permanent)
 
-        return self._timeouts.watch(limit / SECOND, expired)
+    def _watch(self, step: _EngineStep) -> Watch | None:
+        """From here on the attempt is cancelled when its time is over, if there is a limit."""
+        if not step.limit:
+            return None
+        step.task = _this_task()
+        step.begin_time()
+        return self._timeouts.watch(step.limit / SECOND, step.expired)
 
     def _canceled(
-        self, order: Order, limit: int, error: BaseException, *, timed_out: bool
+        self, order: Order, step: _EngineStep, error: BaseException, *, timed_out: bool
     ) -> NodeFailed | None:
         task = _this_task()
         if timed_out:
@@ -165,7 +164,7 @@ class Dispatcher:
         if task.cancelling():  # dropped, or the engine stops
             return None
         if timed_out:
-            return self._failed(order, _timed_out(order, limit / SECOND), permanent=False)
+            return self._failed(order, _timed_out(order, step), permanent=False)
         return self._failed(order, Failure(str(error), kind="CancelledError"), permanent=False)
 
     def _revealed(self, input: Any, secrets: Mapping[str, str]) -> Any:
@@ -205,13 +204,52 @@ def logger_of(step: StepContext) -> logging.Logger:
 
 
 class _EngineStep(StepContext):
-    on_logger = staticmethod(logger_of)
+    """Most attempts are over before they wait for anything: what their time is is asked late."""
+
+    __slots__ = ("_dispatcher", "_limit", "task")
+
+    def __init__(self, order: Order, dispatcher: Dispatcher) -> None:
+        self._of = order
+        self._deadline = None
+        self._resources = dispatcher.resources
+        self.canceled = False
+        self.details = None
+        self._dispatcher = dispatcher
+        self._limit: int | None = None
+        #: What is cancelled when the time is over.
+        self.task: asyncio.Task[Any] | None = None
+
+    @property
+    def limit(self) -> int:
+        """How long the attempt may take, in µs; 0 = no limit."""
+        if self._limit is None:
+            order: Any = self._of
+            self._limit = self._dispatcher.handlers[order.type].timeout(order)
+        return self._limit
+
+    @property
+    def deadline(self) -> datetime | None:
+        """See StepContext.deadline."""
+        self.begin_time()
+        return super().deadline
+
+    def begin_time(self) -> None:
+        """Its time begins, unless it has begun: when it first waits, or asks."""
+        if self._deadline is None and self.limit:
+            self._deadline = self._dispatcher.clock.now() + self.limit
+
+    def expired(self) -> None:
+        """Its time is over."""
+        self.canceled = True
+        if self.task is not None:
+            self.task.cancel()
+
+    def _logger(self) -> logging.Logger:
+        return logger_of(self)
 
 
-def _retries(handler: Handler, attempt: Attempt, error: BaseException) -> bool:
+def _retries(handler: Handler, attempt: Attempt, error: Exception) -> bool:
     """What the step's own retry_on/never_on say; a predicate that raises says no."""
-    if not isinstance(error, Exception):
-        return True
     try:
         return handler.retries(attempt, error)
     except (KeyboardInterrupt, SystemExit):
@@ -232,11 +270,15 @@ def _traceback(error: BaseException) -> str:
         return "(its traceback cannot be read)"
 
 
-def _expired(watch: Watch | None) -> bool:
-    return watch is not None and watch.expired
+def ends_process(error: BaseException) -> bool:
+    """Whether it goes on through the engine (D-29)."""
+    if isinstance(error, BaseExceptionGroup):
+        return error.subgroup(ENDINGS) is not None
+    return isinstance(error, ENDINGS)
 
 
-def _timed_out(order: Order, seconds: float) -> TimedOut:
+def _timed_out(order: Order, step: _EngineStep) -> TimedOut:
+    seconds = step.limit / SECOND
     return TimedOut(
         f"attempt {order.number + 1} of node {order.node} took longer than {seconds:g} s"
     )

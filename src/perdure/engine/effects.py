@@ -12,7 +12,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
-from msgspec import Raw
+from msgspec import UNSET, Raw
 
 from perdure.engine.children import ask_again
 from perdure.engine.dispatcher import Order
@@ -105,8 +105,8 @@ class Effects:
         handling = live.machine.handlings[node]
         live.work.orders.append(
             Order(
-                node, handling.type, task, number, place, stored.secrets,
-                handling.timeout, live.workflow, live.run_id, step=handling.step,
+                live.workflow, live.run_id, node, handling.type, task, number, UNSET,
+                handling.timeout, handling.step, place, stored.secrets,
             )
         )  # fmt: skip
 

@@ -76,7 +76,11 @@ class Lane(Generic[Row, Answer]):
             elif len(waiting) >= self._most and self._under_way is None:
                 self._flush()  # a whole batch: the store may begin while others are decided
         elif self._at_once:
-            self._write([(row, then)])
+            self._under_way = alone = [(row, then)]
+            try:
+                self._send((row,), partial(self._answered, alone))
+            except Exception as error:
+                self._answered(alone, error)
         else:
             company = self._company()
             if not company and self._alone():
@@ -158,11 +162,12 @@ class Lane(Generic[Row, Answer]):
                 self._delay = FIRST_DELAY
                 if self._note is not None:
                     self._note(None)
-            if len(batch) == 1:
-                _tell(batch[0][1], answers[0])
-            else:
-                for (_, then), answer in zip(batch, answers, strict=True):
-                    _tell(then, answer)
+            for (_, then), answer in zip(batch, answers, strict=True):
+                try:
+                    then(answer)
+                except Exception:
+                    # One that cannot take its answer must not keep the others from theirs.
+                    _log.exception("what follows from a row that was written failed")
         if self._waiting or self._batches or self._idle:
             self._go_on()
 
@@ -204,11 +209,3 @@ class Lane(Generic[Row, Answer]):
             if not future.done():
                 future.set_result(None)
         self._idle.clear()
-
-
-def _tell(then: Then, answer: Any) -> None:
-    try:
-        then(answer)
-    except Exception:
-        # One that cannot take its answer must not keep the others from theirs.
-        _log.exception("what follows from a row that was written failed")

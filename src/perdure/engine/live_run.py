@@ -17,22 +17,21 @@ from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
-from perdure.engine.coding import close
+from perdure.engine.coding import close, ends_by
 from perdure.engine.effects import Inputs
 from perdure.engine.mailbox import Mailbox, event_of
-from perdure.engine.outages import READING
 from perdure.engine.reading import read_mail, read_values
 from perdure.engine.rows import leaving_row, row_of
 from perdure.engine.runners import Runners
 from perdure.engine.timers import Timers
+from perdure.engine.undecided import undecided
 from perdure.engine.values import Place, answer, apart
 from perdure.kernel.actions import Ignored, Refused, Transition
-from perdure.kernel.code.stuck import Stuck
 from perdure.kernel.fold import fold_transition
 from perdure.kernel.protocol import Decision, Load, Loaded, Machine
 from perdure.kernel.run import Run
 from perdure.model.definition import Definition
-from perdure.model.errors import PayloadMissing, PerdureError, StoreError
+from perdure.model.errors import PerdureError
 from perdure.model.status import TERMINAL
 from perdure.stores.children import Outgoing
 from perdure.stores.port import Mail, Release, RunChange, Stall
@@ -44,8 +43,9 @@ _log = logging.getLogger("perdure.engine")
 
 _NOTHING: Final[Mapping[str, Place]] = {}
 
-#: Seconds until an event is decided on again that the store kept from being decided.
+#: Seconds until what the store kept from being decided, and what it was too busy for, comes again.
 TRY_AGAIN: Final = 1.0
+BUSY_PAUSE: Final = 0.05
 
 
 class LiveRun:
@@ -53,10 +53,10 @@ class LiveRun:
     its machine decides on."""
 
     __slots__ = (
-        "_begins", "_decided", "_deciding", "_leaving", "_life", "_mailbox", "_pumping", "_read",
-        "_recorded", "_sending", "_sent", "_shell", "_submitted", "_timers", "dead", "definition",
-        "epoch", "fetching", "inbox", "inputs", "key", "machine", "outputs", "parking", "run",
-        "run_id", "seq", "settling", "signals", "under_way", "work", "workflow",
+        "_begins", "_busy", "_decided", "_deciding", "_leaving", "_life", "_mailbox", "_pumping",
+        "_read", "_recorded", "_sending", "_sent", "_shell", "_submitted", "_timers", "dead",
+        "definition", "epoch", "fetching", "inbox", "inputs", "key", "machine", "outputs",
+        "parking", "run", "run_id", "seq", "settling", "signals", "under_way", "work", "workflow",
     )  # fmt: skip
 
     def __init__(
@@ -116,6 +116,8 @@ class LiveRun:
         #: How the run is let go of, once the row under way is answered.
         self._leaving: RunChange | None = None
         self._pumping = False
+        #: The store was busy: the row is sent again in a moment.
+        self._busy = False
         #: Messages applied; applied in the row under way; applied in durable rows.
         self._read = self._submitted = self._recorded = read
 
@@ -152,12 +154,11 @@ class LiveRun:
     def at_rest(self) -> bool:
         """Whether nothing is under way: only what comes from outside, or a timer, moves it on."""
         return (
-            self.under_way is None
+            not self.unrecorded
             and not self.dead
             and not self.parking
             and not self.inbox
             and self._deciding is None
-            and not self._to_write
             and not self.fetching
             and not self.settling
             and not self.lacks_mail
@@ -166,8 +167,9 @@ class LiveRun:
         )
 
     @property
-    def _to_write(self) -> bool:
-        return bool(self._decided or self._sending or self._begins)
+    def unrecorded(self) -> bool:
+        """Whether something was decided, or is to be said, that is not durable yet."""
+        return bool(self.under_way or self._decided or self._sending or self._begins)
 
     # ------------------------------------------------------------------ deciding
 
@@ -209,7 +211,7 @@ class LiveRun:
         self._pumping = True
         try:
             if first is not None and not self.dead:
-                if self._row_is_full:
+                if (self._decided or self._begins) and self._row_is_full:
                     self.inbox = deque((first, *(self.inbox or ())))
                 else:
                     self._decide(first)
@@ -217,15 +219,15 @@ class LiveRun:
                 if self._row_is_full:
                     break
                 self._decide(self._next())
-            while self._to_write and self.under_way is None and not self.dead:
+            while self.under_way is None and self.unrecorded and not self.dead and not self._busy:
                 self._submit()
         finally:
             self._pumping = False
-        if self.inbox and self.under_way is None and self._deciding is None:
+        if self.inbox and not (self.under_way or self._deciding or self._busy):
             # One event a row, and the store has answered already.
             asyncio.get_running_loop().call_soon(self.pump)
-        if not self.dead and len(self.work.orders) > self.work.free:
-            self.work.start()
+        if not self.dead and len((work := self.work).orders) > work.free:
+            work.start()
 
     @property
     def _row_is_full(self) -> bool:
@@ -255,12 +257,12 @@ class LiveRun:
                 event = event_of(came)
             made = self.machine.decide(event)
         except Exception as error:
-            self._undecided(came, error)
+            undecided(self._shell, self, came, error)
             return
         if isinstance(made, Load):
             self._go_on(came, self.machine.apply(event), None)
-        elif came is event and made.ignored is None:
-            self._keep(made, self._read)
+        elif came is event and made.ignored is None and self.run.life == self._life:
+            self._decided.append(made)
         else:
             self._take(came, made)
 
@@ -276,7 +278,7 @@ class LiveRun:
         except StopIteration as stop:
             self._take(came, stop.value)
         except Exception as error:
-            self._undecided(came, error)
+            undecided(self._shell, self, came, error)
         else:
             self._deciding = (came, decision)
             self._load(asked)
@@ -290,27 +292,17 @@ class LiveRun:
             self.inbox = None
         return first
 
-    def _undecided(self, came: Any, error: Exception) -> None:
-        """An event, or a message, could not be decided on."""
-        if isinstance(error, PayloadMissing):
-            self.stall(f"a value it needs is gone: {error}")
-        elif isinstance(error, StoreError):
-            self._shell.outages.note(READING, error)
-            self._deciding = (came, None)
-            self.timers.after(TRY_AGAIN, self._decide_again)
-        elif isinstance(error, Stuck):
-            _log.error("%s/%s: %s", self.definition.name, self.run_id, error)
-            self.stall(str(error))
-        elif isinstance(error, PerdureError) and type(came) is Mail:
-            _log.info("%s/%s: refused a message: %s", self.definition.name, self.run_id, error)
-            self._decided.append(self._note(Refused(str(error))))
-            self._read = came.n
-        else:
-            _log.error("%s/%s cannot go on", self.definition.name, self.run_id, exc_info=error)
-            self.stall(f"the engine could not apply an event: {error}")
+    def refuse(self, mail: Mail, error: PerdureError) -> None:
+        """A message does not apply: that is recorded in its place."""
+        self._decided.append(self._note(Refused(str(error))))
+        self._read = mail.n
+
+    def decide_later(self, came: Any) -> None:
+        """The store kept this from being decided."""
+        self._deciding = (came, None)
+        self.timers.after(TRY_AGAIN, self._decide_again)
 
     def _decide_again(self) -> None:
-        """What the store kept from being decided."""
         waiting, self._deciding = self._deciding, None
         if waiting is not None:
             self._pump(waiting[0])
@@ -376,12 +368,10 @@ class LiveRun:
         messages = await read_mail(self._shell, self)
         self.mailbox.fetching = False
         self.fetching -= 1
-        if self.dead:
-            return
-        self._queue(self.mailbox.arrived(messages))
-        if messages and self.mailbox.missing:
-            self.fetch_mail()
-        self.pump()
+        if messages:
+            self.post(messages)
+        else:
+            self.pump()
 
     # ------------------------------------------------------------------ recording
 
@@ -424,7 +414,8 @@ class LiveRun:
             self.seq -= 1
             self._decided = [*transitions, *self._decided]
             self._sending = [*self._sent, *self._sending]
-            self.timers.after(0.05, self.pump)
+            self._busy = True
+            self.timers.after(BUSY_PAUSE, self._store_was_busy)
         elif verdict == "refused":
             _log.warning(
                 "%s/%s was taken over by another worker: dropped here",
@@ -435,18 +426,22 @@ class LiveRun:
             self.seq -= 1
             self._unwritable(self._submitted, verdict)
 
+    def _store_was_busy(self) -> None:
+        self._busy = False
+        self.pump()
+
     def _unwritable(self, read: int, why: Any) -> None:
         """A row can never be written. If a message is to blame, the run is loaded again and
         refuses that one; else it stalls."""
         _log.error("%s/%s cannot be recorded: %s", self.definition.name, self.run_id, why)
         if self._shell.unwritten.blame(self.key, self._recorded, read, why):
-            self._leave(Release(0))
+            self.load_again()
         else:
             self.stall(f"its journal could not be written: {why}")
 
     def _settled(self) -> None:
         """What came while nobody held the run is durable: what it left standing may start."""
-        if not self.inbox and self._deciding is None and not self._to_write:
+        if not self.inbox and self._deciding is None and not self.unrecorded:
             self.settling = False
             self.work.held = self.run.paused
 
@@ -454,7 +449,12 @@ class LiveRun:
 
     def stall(self, reason: str) -> None:
         """The run cannot go on until somebody acts. It keeps its state and says why."""
-        self._leave(Stall(reason, self.mailbox.taken))
+        until = ends_by(self.run, self._shell.clock.now())
+        self._leave(Stall(reason, self.mailbox.taken, until))
+
+    def load_again(self) -> None:
+        """What is not durable is dropped: whoever takes the run now decides it otherwise."""
+        self._leave(Release(0))
 
     def _leave(self, change: RunChange) -> None:
         if self.dead:

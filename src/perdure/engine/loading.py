@@ -15,9 +15,18 @@ import msgspec
 
 from perdure.codec.journal import decode_row
 from perdure.engine.children import ask_when_due
-from perdure.engine.coding import begin_at, recall, since_continued
+from perdure.engine.coding import (
+    begin_at,
+    bring_back,
+    ends_by,
+    give_up,
+    is_given_up,
+    is_over,
+    since_continued,
+)
 from perdure.engine.effects import Effects, Inputs
 from perdure.engine.live_run import LiveRun
+from perdure.engine.undecided import is_cancel
 from perdure.engine.values import Place
 from perdure.kernel.actions import (
     BufferSignal,
@@ -31,12 +40,14 @@ from perdure.kernel.actions import (
     RetryTask,
     Transition,
 )
+from perdure.kernel.code.machine import CodeMachine
+from perdure.kernel.code.replay import GRACE
 from perdure.kernel.fold import fold_transition
 from perdure.kernel.protocol import Machine
 from perdure.kernel.run import Run
 from perdure.model.definition import Definition
-from perdure.model.errors import PerdureError, StoreError
-from perdure.stores.port import LONE_CRASHES, Claim, LoadedRun
+from perdure.model.errors import PayloadMissing, PerdureError, StoreError
+from perdure.stores.port import LONE_CRASHES, NEVER, Claim, LoadedRun
 
 Read = Callable[[bytes, tuple[int, int]], Awaitable[bytes]]
 
@@ -156,11 +167,10 @@ async def fetch_context(shell_read: Read, recorded: Recorded, key: bytes) -> Non
 
 
 async def bring_to_life(
-    shell: Shell, claim: Claim, definition: Definition[Any, Any]
+    shell: Shell, claim: Claim, definition: Definition[Any, Any], loaded: LoadedRun
 ) -> LiveRun | None:
-    """Load a claimed run and start what is pending; None when the claim does not hold any more.
-    Raises StoreError to try again, any other PerdureError where that would not help."""
-    loaded = await shell.store.load(claim.key)
+    """Start what is pending of a claimed run; None when the claim does not hold any more. Raises
+    StoreError to try again, any other PerdureError where that would not help."""
     if (loaded.run.owner, loaded.run.epoch) != (shell.worker, claim.epoch):
         # Taken over meanwhile: the rows just read stand behind the fence that should stop us.
         _log.warning("%s/%s is another worker's now", definition.name, loaded.run.id)
@@ -169,32 +179,23 @@ async def bring_to_life(
     run = recorded.run
     if run.status != "running":
         raise PerdureError(f"its journal says that the run is {run.status}, its row: running")
-    if claim.crashes:
-        # One death is what a run is made to survive; several in a row may be the run's doing.
-        _log.log(
-            logging.WARNING if claim.crashes >= LONE_CRASHES else logging.INFO,
-            "%s/%s: its owners died %d time(s) in a row without getting on",
-            definition.name, loaded.run.id, claim.crashes,
-        )  # fmt: skip
-
-    async def read(key: bytes, place: tuple[int, int]) -> bytes:
-        (value,) = await shell.store.payloads(key, [place])
-        return value
-
-    await fetch_context(read, recorded, claim.key)
-    machine = cast("Machine", definition.machine(run, shell.deps))
-    await recall(
-        machine, recorded.transitions, recorded.outputs,
-        lambda places: shell.store.payloads(claim.key, places),
-    )  # fmt: skip
+    _tell_of_crashes(claim, f"{definition.name}/{loaded.run.id}")
+    machine = await _machine(shell, claim, definition, loaded, recorded)
     live = LiveRun(
         shell, claim.key, loaded.run.id, definition, machine, run,
         epoch=claim.epoch, seq=recorded.seq, read=recorded.read,
     )  # fmt: skip
     live.outputs, live.signals = recorded.outputs, recorded.signals
-    live.settling = bool(loaded.mail)
+    late = run.deadline is not None and run.deadline <= shell.clock.now()
+    # Nothing starts of a run that its mail, or its deadline, may end.
+    live.settling = bool(loaded.mail) or (late and run.stopping is None)
     live.work.held = live.settling or run.paused
     shell.enter(live, run)
+    if is_given_up(machine):
+        if (grace := run.nodes.get(GRACE)) is not None and grace.wake_at is not None:
+            shell.effects.wait(live, GRACE, grace.task, grace.wake_at)
+        live.post(loaded.mail)
+        return live
     _go_on(shell.effects, live, recorded, loaded.run.not_before)
     begin_at(live, loaded.run.not_before)
     live.post(loaded.mail)
@@ -203,6 +204,58 @@ async def bring_to_life(
     if not live.dead:
         live.work.start()
     return live
+
+
+def _tell_of_crashes(claim: Claim, name: str) -> None:
+    if claim.crashes:
+        # One death is what a run is made to survive; several in a row may be the run's doing.
+        _log.log(
+            logging.WARNING if claim.crashes >= LONE_CRASHES else logging.INFO,
+            "%s: its owners died %d time(s) in a row without getting on", name, claim.crashes,
+        )  # fmt: skip
+
+
+async def _machine(
+    shell: Shell, claim: Claim, definition: Definition[Any, Any], loaded: LoadedRun,
+    recorded: Recorded,
+) -> Machine:  # fmt: skip
+    """The run's machine where its journal ends. Code that cannot go on keeps nobody from ending
+    its run."""
+    run, key = recorded.run, claim.key
+    machine = cast("Machine", definition.machine(run, shell.deps))
+    to_end = is_over(run, shell.clock.now()) or any(map(is_cancel, loaded.mail))
+    why = shell.given_up.pop(key, "")
+    if claim.crashes >= LONE_CRASHES:
+        why = f"the workers that ran it died {claim.crashes} times in a row"
+    if to_end and why and isinstance(machine, CodeMachine):
+        give_up(machine, why)
+        return machine
+
+    async def read(key: bytes, place: tuple[int, int]) -> bytes:
+        (value,) = await shell.store.payloads(key, [place])
+        return value
+
+    try:
+        await fetch_context(read, recorded, key)
+    except PayloadMissing as error:
+        if not to_end or not isinstance(machine, CodeMachine):
+            raise
+        give_up(machine, str(error))
+        return machine
+    await bring_back(
+        machine, recorded.transitions, recorded.outputs,
+        lambda places: shell.store.payloads(key, places), to_end=to_end,
+    )  # fmt: skip
+    return machine
+
+
+def until(loaded: LoadedRun, now: int) -> int:
+    """When a run that cannot be brought to life is due all the same (see Stall)."""
+    try:
+        return ends_by(read_journal(loaded).run, now)
+    except Exception:  # it may be the journal that cannot be read
+        late = loaded.run.deadline
+        return NEVER if late is None or late <= now else late
 
 
 def _go_on(effects: Effects, live: LiveRun, recorded: Recorded, not_before: int) -> None:

@@ -18,18 +18,30 @@ import msgspec
 from msgspec import Raw
 
 from perdure.codec.journal import encode_row
+from perdure.engine.coding import close
 from perdure.engine.ending import finish_of
 from perdure.engine.loading import Recorded, fetch_context, read_journal
 from perdure.engine.mailbox import event_of
 from perdure.engine.values import fetched
 from perdure.kernel.actions import Ignored, Refused, Transition
 from perdure.kernel.code.machine import CodeMachine
+from perdure.kernel.code.stuck import Stuck
 from perdure.kernel.events import Event, RunRetried
 from perdure.kernel.fold import fold_transition
 from perdure.kernel.protocol import Deps, Loaded, Machine
 from perdure.model.definition import Definition
-from perdure.model.errors import PerdureError, StoreError
-from perdure.stores.port import Claim, Finish, JournalRow, Mail, Reopen, RunChange, Store, Verdict
+from perdure.model.errors import NonDeterminism, PerdureError, StoreError
+from perdure.stores.port import (
+    Claim,
+    Finish,
+    JournalRow,
+    LoadedRun,
+    Mail,
+    Reopen,
+    RunChange,
+    Store,
+    Verdict,
+)
 
 _log = logging.getLogger("perdure.engine")
 
@@ -60,8 +72,8 @@ class Writer(msgspec.Struct):
 
 async def retry(store: Store, deps: Deps, request: RetryRequest, writer: Writer) -> None:
     """Let an ended run go on. Raises NotFound, RunActive while it has not ended, InvalidRequest
-    for a node that is not there or an input that the definition refuses, StoreError when another
-    retry is under way."""
+    for a node that is not there or an input that the definition refuses, NonDeterminism for code
+    that does not do what it did, StoreError when another retry is under way."""
     if request.input is not None:
         request.definition.check_input(request.input, deps.codec)
     claim = await store.claim_finished(writer.worker, request.definition.name, request.id)
@@ -89,15 +101,28 @@ async def _give_back(store: Store, worker: str, claim: Claim) -> None:
 async def _decide(
     store: Store, deps: Deps, request: RetryRequest, writer: Writer, claim: Claim
 ) -> JournalRow:
-    definition = request.definition
     loaded = await store.load(claim.key)
     recorded = read_journal(loaded)
+    machine = cast("Machine", request.definition.machine(recorded.run, deps))
+    try:
+        return await _decided_by(machine, store, deps, request, writer, claim, loaded, recorded)
+    except Stuck as stuck:
+        raise NonDeterminism(f"nothing was retried: {stuck}") from stuck
+    finally:
+        # Whoever claims the run runs its code anew: what is left of this copy must do nothing.
+        close(machine, f"{request.definition.name}/{request.id}")
+
+
+async def _decided_by(
+    machine: Machine, store: Store, deps: Deps, request: RetryRequest, writer: Writer,
+    claim: Claim, loaded: LoadedRun, recorded: Recorded,
+) -> JournalRow:  # fmt: skip
+    definition = request.definition
 
     async def read(key: bytes, place: tuple[int, int]) -> bytes:
         return (await store.payloads(key, [place]))[0]
 
     await fetch_context(read, recorded, claim.key)
-    machine = cast("Machine", definition.machine(recorded.run, deps))
     if isinstance(machine, CodeMachine):
         machine.past = recorded.transitions
     now = deps.now()

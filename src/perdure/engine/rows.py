@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from perdure.codec.journal import encode_row
 from perdure.engine.children import outgoing
 from perdure.engine.ending import finish_of
-from perdure.kernel.actions import Continued, FinishRun, Transition
+from perdure.kernel.actions import CancelChild, Continued, FinishRun, StartChild, Transition
 from perdure.kernel.code.machine import CodeMachine
 from perdure.stores.children import Outgoing
 from perdure.stores.port import Continue, JournalRow, RunChange
@@ -16,6 +16,8 @@ from perdure.stores.port import Continue, JournalRow, RunChange
 if TYPE_CHECKING:
     from perdure.engine.live_run import LiveRun
     from perdure.engine.shell import Shell
+
+_ASKING: Final = frozenset((StartChild, CancelChild))
 
 
 def row_of(
@@ -32,10 +34,12 @@ def row_of(
     if actions and type(actions[-1]) is FinishRun:
         change = finish_of(transitions, payloads, live.definition)
     out: Sequence[Outgoing] = sending
-    if live.machine.may_ask:
-        if isinstance(live.machine, CodeMachine):
+    machine = live.machine
+    if machine.may_ask:
+        if live.run.life > 1:
             change = change or continue_of(transitions[0])
-        out = (*sending, *outgoing(shell, live, transitions))
+        if asks(transitions):
+            out = (*sending, *outgoing(shell, live, transitions))
     return JournalRow(
         live.key, live.seq + 1, transitions[-1].at, shell.worker, shell.next_commit(), body,
         live.epoch, read, payloads, change, out,
@@ -50,6 +54,15 @@ def leaving_row(shell: Shell, live: LiveRun, read: int, change: RunChange) -> Jo
         live.key, live.seq + 1, at, shell.worker, shell.next_commit(), body, live.epoch, read,
         payloads, change,
     )  # fmt: skip
+
+
+def asks(transitions: Sequence[Transition]) -> bool:
+    """Whether any of these may ask something of other runs."""
+    for transition in transitions:
+        for action in transition.actions:
+            if type(action) in _ASKING:
+                return True
+    return False
 
 
 def continue_of(transition: Transition) -> Continue | None:

@@ -101,6 +101,8 @@ class Runners:
 
     def _ended(self, task: asyncio.Task[None]) -> None:
         self.working.pop(task, None)
+        if not self.working:
+            self.working = {}  # a table that was filled once keeps its size
 
     async def _work(self, order: Order | None) -> None:
         """Execute attempts for as long as there is one to take or a row under way."""

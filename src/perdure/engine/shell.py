@@ -35,7 +35,7 @@ from perdure.engine.retention import purge_for_ever
 from perdure.engine.retrying import RetryRequest, Writer, retry
 from perdure.engine.starting import Beginning, begin, to_publish
 from perdure.engine.timeouts import Timeouts
-from perdure.engine.unwritten import Unwritten
+from perdure.engine.unwritten import Unwritten, unrecorded
 from perdure.engine.waiters import Waiters
 from perdure.engine.watchdog import Watchdog
 from perdure.kernel.actions import FinishRun, Transition
@@ -119,8 +119,14 @@ class Shell:
         self.in_hand: set[bytes] = set()
         #: Declared dead, and not registered anew yet: it holds no run, and takes none.
         self.struck_off = False
+        #: Runs of which the store had not taken the last rows when this was closed.
+        #: None: it had taken all.
+        self.unrecorded: list[str] | None = None
         self.outages = Outages(clock.monotonic)
         self.unwritten = Unwritten()
+        #: Runs that are to end, whose code cannot go on, each with the reason, until they are
+        #: loaded again.
+        self.given_up: dict[bytes, str] = {}
         self.timeouts = Timeouts()
         self.dispatcher = Dispatcher(
             handlers, codec, clock, self.timeouts, resources, reveal, redact
@@ -229,7 +235,11 @@ class Shell:
                 await self.starts.drain()
                 await self.parking.let_go_all()
         except TimeoutError:
-            _log.error("the store did not take the last rows: what they say happens again")
+            self.unrecorded = []
+        left = [f"{run.workflow}/{run.run_id}" for run in self.live.values() if run.unrecorded]
+        if left or self.unrecorded is not None:
+            self.unrecorded = left
+            _log.error("%s", unrecorded(left))
         await self.feed.close(max(grace, 1.0))
         await self._forget_all()
         for handler in self._handlers.values():

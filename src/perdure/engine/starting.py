@@ -55,11 +55,8 @@ def begin(
         request.id, request.start_node, request.input, request.config, _metadata(request), PYTHON,
         deadline,
     )  # fmt: skip
-    try:
-        next(machine.apply(event))
-    except StopIteration as stop:
-        transition: Transition = stop.value
-    else:
+    transition = machine.decide(event)
+    if not isinstance(transition, Transition):
         raise InvalidRequest("the start needs an output of a node that cannot have run yet")
     transitions = [transition]
     if owned and (first_turn := begun(machine)) is not None:

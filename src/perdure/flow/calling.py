@@ -26,8 +26,6 @@ def call_step(
     calls: Calls, step: Step[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> Coroutine[Any, Any, Any]:
     """The coroutine of a step's call. Raises TypeError and InvalidRequest for its arguments."""
-    if not calls.loop.alive:
-        calls.loop.refuse()
     node = calls.named(step.name)
     value = step.packer.pack(args, kwargs)
     input: Raw | None = None if value is NOTHING else written_in(calls, value)
@@ -35,10 +33,11 @@ def call_step(
 
 
 async def _outcome(calls: Calls, call: Call, read: Reader) -> Any:
-    return read_in(calls, read, await calls.dispatch(call))
+    outcome = await calls.dispatch(call)
+    return read(outcome) if calls.plain else read_in(calls, read, outcome)
 
 
 def how_of(step: Step[..., Any]) -> How:
     """How the engine is to run a step's calls."""
     queue = None if step.queue == "default" else step.queue
-    return How(STEP_TYPE, step, step.retry.policy, step.timeout_us, queue)
+    return How(STEP_TYPE, step.timeout_us, step, step.retry.policy, queue)

@@ -28,8 +28,6 @@ def call_child(
     calls: Calls, kind: str, definition: Definition[Any, Any], input: object, id: str | None
 ) -> Coroutine[Any, Any, Any]:
     """The coroutine of the call. Raises TypeError, InvalidId and InvalidRequest at once."""
-    if not calls.loop.alive:
-        calls.loop.refuse()
     if not isinstance(definition, Definition):
         raise TypeError(f"ctx.{kind}() takes a workflow or a graph, and not {definition!r}")
     run, node = calls.run, calls.named(definition.name)

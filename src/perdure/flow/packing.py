@@ -51,8 +51,10 @@ class Packer:
         """The value that stands for these arguments. Raises TypeError as the call itself would."""
         if self._single and len(args) == 1 and not kwargs:
             return args[0]
+        if not self._all and not args and not kwargs:
+            return NOTHING
         if self._plain and not kwargs and len(args) == len(self._all):
-            return dict(zip(self._names, args, strict=True)) if args else NOTHING
+            return dict(zip(self._names, args, strict=True))
         try:
             bound = self._signature.bind(*args, **kwargs)
         except TypeError as error:
@@ -68,6 +70,8 @@ class Packer:
     def unpack(self, value: Any) -> Arguments:
         """The arguments a packed value stands for. Raises InvalidRequest."""
         if value is NOTHING:
+            if not self._all:
+                return (), {}
             given: dict[str, Any] = {}
         elif self._single:
             only = self._all[0]

@@ -68,6 +68,7 @@ def _planned(node: NodeEntry, templates: Templates, reads: Reads) -> PlannedNode
         label=node.label,
         step=None if templated(step) else step,
         workflow=None if templated(workflow) else workflow,
+        goes_on=node.type == "WAIT_FOR_SIGNAL" and spec.get("on_timeout") == "continue",
     )
 
 

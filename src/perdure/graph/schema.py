@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from perdure.graph.document import LATER_TYPES, MAX_NODES, ON_FAILURE, TYPES, WAITS
 from perdure.graph.specs import MAX_SIZE, METHODS
-from perdure.graph.waits import MAX_SIGNAL_NAME
+from perdure.graph.waits import MAX_SIGNAL_NAME, ON_TIMEOUT
 
 _TEMPLATE: Final = {"type": "string", "pattern": r"\{\{"}
 _DURATION: Final = {
@@ -235,8 +235,15 @@ def _wait_for_signal() -> dict[str, Any]:
             "description": "Then the node fails; 0: it waits for ever.",
         },
         "timeout_seconds": {"$ref": "#/$defs/seconds"},
+        "on_timeout": {
+            "enum": list(ON_TIMEOUT),
+            "default": "fail",
+            "description": 'continue: the node completes, its output is {"timed_out": true}.',
+        },
     }
-    return _object(properties, ["signal"])
+    timed: list[dict[str, Any]] = [{"required": [key]} for key in ("timeout", "timeout_seconds")]
+    untimed = {"properties": {"on_timeout": {"type": "null"}}}
+    return {**_object(properties, ["signal"]), "anyOf": [untimed, *timed]}
 
 
 def _wait_for_event() -> dict[str, Any]:

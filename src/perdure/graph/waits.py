@@ -14,10 +14,11 @@ from typing import Any, Final
 
 import msgspec
 
-from perdure.graph.form import Form, templated
+from perdure.graph.form import Form, named, templated
 from perdure.kernel.plan import SpecTemplate
 from perdure.kernel.wait_specs import (
     MAX_SIGNAL_NAME,
+    ON_TIMEOUT,
     SIGNAL_KEYS,
     WAIT_KEYS,
     WaitSpecError,
@@ -25,7 +26,9 @@ from perdure.kernel.wait_specs import (
     wake_time,
 )
 
-__all__ = ["EVENT_KEYS", "MAX_SIGNAL_NAME", "OLDER_TYPES", "SIGNAL_KEYS", "WAIT_KEYS"]
+__all__ = [
+    "EVENT_KEYS", "MAX_SIGNAL_NAME", "OLDER_TYPES", "ON_TIMEOUT", "SIGNAL_KEYS", "WAIT_KEYS",
+]  # fmt: skip
 
 EVENT_KEYS: Final = ("event", "timeout_seconds")
 OLDER_TYPES: Final = {"WAIT_FOR_EVENT": "WAIT_FOR_SIGNAL"}
@@ -51,6 +54,12 @@ def check_signal(form: Form) -> None:
     form.only(SIGNAL_KEYS)
     _check_awaited(form, "signal")
     _one_of(form, "timeout", "timeout_seconds")
+    said = form.value.get("on_timeout")
+    if said is not None and (not isinstance(said, str) or said not in ON_TIMEOUT):
+        form.problem("on_timeout", f"this must be fail or continue, not {named(said)}")
+    elif said and form.value.get("timeout") is None and form.value.get("timeout_seconds") is None:
+        hint = 'say how long, as in "timeout": "3d"'
+        form.problem("on_timeout", "there is no timeout: it waits for ever", hint)
 
 
 def check_event(form: Form) -> None:

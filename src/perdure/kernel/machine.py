@@ -69,7 +69,8 @@ class GraphMachine:
         turn, run = self._turn, self.run
         # Time never goes back, whoever takes over with whatever clock. A timer that counts is
         # due by this time: early ones are ignored.
-        now = max(turn.deps.now(), run.at)
+        now = turn.deps.now()
+        now = max(now, run.at)
         turn.begin(now)
         try:
             handler(turn, event)

@@ -57,6 +57,8 @@ class PlannedNode(msgspec.Struct, frozen=True):
     label: str | None = None
     step: str | None = None
     workflow: str | None = None
+    #: Of a wait for a signal: whether it completes when it times out, and does not fail.
+    goes_on: bool = False
     #: Its spec's own, looked up once.
     constant: bool = False
 

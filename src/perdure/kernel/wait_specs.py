@@ -18,7 +18,10 @@ from perdure.model.graph_rules import did_you_mean
 
 MAX_SIGNAL_NAME: Final = 256
 WAIT_KEYS: Final = ("duration", "duration_seconds", "until")
-SIGNAL_KEYS: Final = ("signal", "timeout", "timeout_seconds")
+SIGNAL_KEYS: Final = ("signal", "timeout", "timeout_seconds", "on_timeout")
+#: What a wait for a signal may do when it has waited long enough; the first is what it does unless
+#: it says otherwise.
+ON_TIMEOUT: Final = ("fail", "continue")
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND: Final = timedelta(microseconds=1)
@@ -55,6 +58,9 @@ def awaited(spec: Any, now: int) -> tuple[str, int | None]:
         raise WaitSpecError(
             f"signal must be a name of 1 to {MAX_SIGNAL_NAME} characters, not {_shown(name)}"
         )
+    on_timeout = spec.get("on_timeout", "fail")
+    if on_timeout not in ON_TIMEOUT:
+        raise WaitSpecError(f'on_timeout must be "fail" or "continue", not {_shown(on_timeout)}')
     timeout = _duration(spec, "timeout")
     return name, now + timeout if timeout else None
 

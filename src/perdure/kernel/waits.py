@@ -38,7 +38,10 @@ def park(turn: Turn, node: PlannedNode) -> None:
         if node.type == "WAIT":
             _park_until(turn, node.id, input, wake_time(spec, turn.now))
         else:
-            _park_for_signal(turn, node.id, input, *awaited(spec, turn.now))
+            name, until = awaited(spec, turn.now)
+            if (spec.get("on_timeout") == "continue") != node.goes_on:
+                raise WaitSpecError("on_timeout must stand in the document itself, as plain text")
+            _park_for_signal(turn, node.id, input, name, until)
     except WaitSpecError as error:
         failure = FailureRecord("input", f"node {node.id} cannot wait: {error}", permanent=True)
         turn.emit(CreateTask(turn.new_id(), node.id, "failed", input=input, failure=failure))

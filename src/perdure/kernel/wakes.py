@@ -25,6 +25,8 @@ from perdure.model.errors import InvalidRequest
 from perdure.model.failure import FailureRecord
 
 _BLANKS: Final = frozenset(b" \t\r\n")
+#: The output of a wait for a signal that timed out, and went on.
+TIMED_OUT: Final = Raw(b'{"timed_out":true}')
 _SURROGATE: Final = re.compile("[\ud800-\udfff]")
 
 
@@ -36,7 +38,8 @@ class Timed(Protocol):
 
 
 def on_timer_fired(turn: Turn, event: TimerFired) -> None:
-    """A WAIT is over; a wait for a signal has timed out (G-87); or it is of a CHILD."""
+    """A WAIT is over; a wait for a signal has timed out, which fails it unless the document says
+    that it goes on then (G-87); or it is of a CHILD."""
     if turn.plan.may_ask and is_child(turn, event):
         on_child_timer(turn, event)
         return
@@ -44,12 +47,13 @@ def on_timer_fired(turn: Turn, event: TimerFired) -> None:
     if turn.ignored is not None:
         return
     node = event.node
-    state = turn.run.nodes[node]
-    if state.awaited_signal is not None:
+    state, planned = turn.run.nodes[node], turn.plan.nodes.get(node)
+    output = woke_at(turn.now) if state.awaited_signal is None else TIMED_OUT
+    if output is TIMED_OUT and not (planned is not None and planned.goes_on):
         message = f'timed out waiting for signal "{state.awaited_signal}"'
         fail(turn, node, state, FailureRecord("workflow.timeout", message, permanent=True))
         return
-    resolve(turn, node, state, woke_at(turn.now))
+    resolve(turn, node, state, output)
     propagate(turn, turn.plan.shape.successors.get(node, ()))
 
 

@@ -50,6 +50,8 @@ def check_run_id(run_id: object) -> str:
         raise InvalidId(f"run id {run_id!r} is not valid: use a non-empty string")
     if len(run_id) > _MAX_ID:
         raise InvalidId(f"run id of {len(run_id)} characters is too long: at most {_MAX_ID}")
+    if run_id.isascii() and run_id.isprintable():
+        return run_id
     if _CONTROL.search(run_id):
         raise InvalidId(f"run id {run_id!r} has control characters: leave them out")
     try:

@@ -6,7 +6,6 @@ clock or does I/O.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from contextvars import ContextVar
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
@@ -27,6 +26,21 @@ class ResourceLookup(Protocol):
         """The resource of this type. Raises NotFound, or InvalidRequest if several fit."""
 
 
+class Attempted(Protocol):
+    """An attempt of a task; `number` from 0."""
+
+    @property
+    def workflow(self) -> str: ...
+    @property
+    def run_id(self) -> str: ...
+    @property
+    def node(self) -> str: ...
+    @property
+    def task(self) -> str: ...
+    @property
+    def number(self) -> int: ...
+
+
 class StepContext:
     """One attempt of one task, seen from inside the step's function.
 
@@ -34,35 +48,47 @@ class StepContext:
     the task: pass it to services that can drop a repeat.
     """
 
-    #: Set when this attempt should stop: its time is over, or the engine shuts down.
-    canceled: bool = False
-    #: What the previous attempt's last heartbeat said.
-    details: Any = None
-    on_heartbeat: Callable[[object], None] | None = None
-    on_logger: Callable[[StepContext], logging.Logger] | None = None
+    # One for each step that waits: in slots it takes a third.
+    __slots__ = ("_deadline", "_of", "_resources", "canceled", "details")
 
     def __init__(
         self,
-        workflow: str,
-        run_id: str,
-        node: str,
-        task: str,
-        attempt: int,
+        of: Attempted,
         deadline: int | None = None,
         resources: ResourceLookup | None = None,
     ) -> None:
-        self.workflow = workflow
-        self.run_id = run_id
-        self.node = node
-        self.attempt = attempt
-        self._task = task
+        self._of = of
         self._deadline = deadline
         self._resources = resources
+        #: Set when this attempt should stop: its time is over, or the engine shuts down.
+        self.canceled = False
+        #: What the previous attempt's last heartbeat said.
+        self.details: Any = None
+
+    @property
+    def workflow(self) -> str:
+        """The workflow's name."""
+        return self._of.workflow
+
+    @property
+    def run_id(self) -> str:
+        """The run's id."""
+        return self._of.run_id
+
+    @property
+    def node(self) -> str:
+        """The node, or call, of the run."""
+        return self._of.node
+
+    @property
+    def attempt(self) -> int:
+        """Which attempt this is, from 1."""
+        return self._of.number + 1
 
     @property
     def idempotency_key(self) -> str:
         """Stable over attempts and recoveries; new only when the task itself is new."""
-        return self._task
+        return self._of.task
 
     @property
     def deadline(self) -> datetime | None:
@@ -74,14 +100,11 @@ class StepContext:
     @property
     def logger(self) -> logging.Logger:
         """A logger named after the workflow and node."""
-        if self.on_logger is None:
-            raise RuntimeError("this step context has no logger: it runs outside an engine")
-        return self.on_logger(self)
+        return self._logger()
 
     def heartbeat(self, details: object = None) -> None:
         """Say that the step is alive; `details` is seen by the next attempt."""
-        if self.on_heartbeat is not None:
-            self.on_heartbeat(details)
+        self._beat(details)
 
     def resource(self, type: type[T], /) -> T:
         """The resource of this type given to the engine.
@@ -93,6 +116,12 @@ class StepContext:
                 f"no resource of type {type.__name__}: pass one in Engine(resources=[...])"
             )
         return self._resources.find(type)
+
+    def _logger(self) -> logging.Logger:
+        raise RuntimeError("this step context has no logger: it runs outside an engine")
+
+    def _beat(self, details: object) -> None:
+        """Nobody listens outside an engine."""
 
 
 CURRENT: ContextVar[StepContext] = ContextVar("perdure_step")

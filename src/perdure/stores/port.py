@@ -67,10 +67,12 @@ class Release(msgspec.Struct, frozen=True, gc=False):
 class Stall(msgspec.Struct, frozen=True, gc=False):
     """The run cannot go on until somebody acts: it keeps the reason, and no owner. Where somebody
     has acted already, by an "unpause" or "cancel" with a number over `seen`, it is due at once
-    (at the row's time) instead, its crashes forgotten."""
+    (at the row's time) instead, its crashes forgotten. `until`: when it is due all the same, for
+    its deadline ends it then."""
 
     reason: str
     seen: int = NEVER
+    until: int = NEVER
 
 
 class Reopen(msgspec.Struct, frozen=True):
@@ -382,8 +384,9 @@ class Store(Protocol):
 
     async def post(self, messages: Sequence[Message]) -> Sequence[Posted]:
         """Into mailboxes, in one transaction; an answer per message, in order. A run without an
-        owner becomes due now. Numbers are given under the run's lock, so parking and posting
-        cannot miss each other. Safe to repeat after a StoreError: what was posted is duplicate."""
+        owner becomes due now, unless it is stalled still. Numbers are given under the run's lock,
+        so parking and posting cannot miss each other. Safe to repeat after a StoreError: what was
+        posted is duplicate."""
 
     async def mail(self, key: bytes, after: int) -> Sequence[Mail]:
         """A run's messages with a number over `after`, in order."""
@@ -443,9 +446,11 @@ class Store(Protocol):
     async def define(self, definition: StoredDefinition) -> None:
         """Make a definition known; the same hash again changes nothing."""
 
-    async def publish(self, definition: StoredDefinition) -> None:
+    async def publish(self, definition: StoredDefinition, *, relabel: bool = False) -> None:
         """Make a definition the latest of its name, also one that is known: its `created` is then
-        this one's, or just after that of every other of the name, whichever is later."""
+        this one's, or just after that of every other of the name, whichever is later. Raises
+        InvalidRequest (see stores/labels.py) with nothing changed where another of the name has
+        its label (`version`), unless `relabel`: of two published at once one is refused."""
 
     async def definitions(self, name: str | None = None) -> Sequence[DefinitionSeen]:
         """The definitions of this name, or all: by name, the latest first."""
@@ -478,13 +483,17 @@ class Store(Protocol):
     ) -> Sequence[Claim]:
         """Take due runs of these definitions (names), earliest first: owner set, epoch + 1. One
         with LONE_CRASHES or more comes alone, though more may be due: ask again until nothing
-        comes. One past CRASH_LIMIT is stalled instead."""
+        comes. One past CRASH_LIMIT is stalled instead, until its deadline if that is to come. A
+        stalled run whose time has come (Stall.until) is due like any other, and stalled no more."""
 
-    async def give_back(self, worker: str, claim: Claim, stalled: str | None) -> None:
+    async def give_back(
+        self, worker: str, claim: Claim, stalled: str | None, until: int = NEVER
+    ) -> None:
         """Undo a claim of a run that could not be loaded: no owner, due again after a short
-        while, or stalled with the reason. Where somebody has acted since the claim, by an
-        "unpause" or "cancel" with a number over `claim.mail`, it is due now instead of stalled. A
-        finished one only loses its owner. Nothing happens if the claim does not hold any more."""
+        while, or stalled with the reason, until some time (see Stall). Where somebody has acted
+        since the claim, by an "unpause" or "cancel" with a number over `claim.mail`, it is due
+        now instead of stalled. A finished one only loses its owner. Nothing happens if the claim
+        does not hold any more."""
 
     async def unstall(self, definitions: Sequence[str]) -> int:
         """Make stalled, unfinished runs of these definitions due now, but for those past

@@ -34,10 +34,11 @@ from perdure.conformance.rows import (
     start,
     worker,
 )
-from perdure.model.errors import NotFound, RunActive, StoreError
+from perdure.model.errors import InvalidRequest, NotFound, RunActive, StoreError
 from perdure.stores.children import ChildCancel, ChildStart
 from perdure.stores.port import (
     LEASE,
+    NEVER,
     PURGE_AFTER,
     Claim,
     Continue,
@@ -75,7 +76,7 @@ FIRST_CHANGES = st.one_of(
     ),
     st.builds(Finish, status=st.just("completed"), purge_at=TIMES, output_ref=st.integers(0, 1)),
     st.builds(Release, ready_at=TIMES),
-    st.builds(Stall, reason=st.text(max_size=3)),
+    st.builds(Stall, reason=st.text(max_size=3), until=TIMES | st.just(NEVER)),
 )
 CHANGES = FIRST_CHANGES | st.builds(
     Reopen,
@@ -334,10 +335,10 @@ class Stores(RuleBasedStateMachine):
         )
 
     @precondition(lambda self: self.claims)
-    @rule(data=st.data(), stalled=st.none() | st.text(max_size=3))
-    def give_back(self, data: Any, stalled: str | None) -> None:
+    @rule(data=st.data(), stalled=st.none() | st.text(max_size=3), until=TIMES | st.just(NEVER))
+    def give_back(self, data: Any, stalled: str | None, until: int) -> None:
         claim = data.draw(st.sampled_from(self.claims))
-        self.both("give_back", lambda store: store.give_back(self.alive[0], claim, stalled))
+        self.both("give_back", lambda store: store.give_back(self.alive[0], claim, stalled, until))
 
     @rule(names=st.lists(st.sampled_from(DEFINITIONS), max_size=2))
     def unstall(self, names: list[str]) -> None:
@@ -385,6 +386,23 @@ class Stores(RuleBasedStateMachine):
         before = await Stores.ask(store.definition(hash))
         await store.define(definition(hash, source))
         return [before, await store.definition(hash)]
+
+    @rule(
+        hash=st.sampled_from("pqr"), version=st.sampled_from("12"), relabel=st.booleans(),
+        created=TIMES,
+    )  # fmt: skip
+    def publish(self, hash: str, version: str, relabel: bool, created: int) -> None:
+        one = definition(hash, created=created, version=version)
+        self.both("publish", lambda store: self.published(store, one, relabel))
+        self.both("definitions", lambda store: store.definitions())
+
+    @staticmethod
+    async def published(store: Any, one: StoredDefinition, relabel: bool) -> Any:
+        try:
+            await store.publish(one, relabel=relabel)
+        except InvalidRequest as error:
+            return "refused", str(error)  # in the same words
+        return ("published",)
 
     @rule(n=RUNS, refs=st.lists(st.tuples(st.integers(1, 2), st.integers(0, 1)), max_size=2))
     def payloads(self, n: int, refs: list[tuple[int, int]]) -> None:
@@ -460,6 +478,7 @@ def test_memory_and_sqlite_answer_alike_in_every_kind_of_answer() -> None:
         *(("retry", verdict) for verdict in ("accepted", "refused")),
         *(("purge", str(gone)) for gone in (True, False)),
         *(("mailed", str(some)) for some in (True, False)),
+        *(("publish", said) for said in ("published", "refused")),
         ("mail", "True"),
         ("claim", "True"),
         ("unstall", "True"),

@@ -3,6 +3,7 @@ third party can run it without a test framework."""
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -10,7 +11,7 @@ import msgspec
 import pytest
 
 from perdure.conformance import cases, examine
-from perdure.model.errors import PayloadMissing, StoreError
+from perdure.model.errors import InvalidRequest, PayloadMissing, StoreError
 from perdure.stores.memory import MemoryStore
 from perdure.stores.memory.run import MemoryRun
 from perdure.stores.port import (
@@ -25,6 +26,7 @@ from perdure.stores.port import (
     Posted,
     PostedCall,
     Store,
+    StoredDefinition,
 )
 from tests.conformance.store.places import MemorySuite
 
@@ -110,9 +112,33 @@ class PurgesTooEarly(MemoryStore):
 class MissesAnAct(MemoryStore):
     """Stalls what was given back although somebody has acted since the claim."""
 
-    async def give_back(self, worker: str, claim: Claim, stalled: str | None) -> None:
+    async def give_back(
+        self, worker: str, claim: Claim, stalled: str | None, until: int = NEVER
+    ) -> None:
         late = msgspec.structs.replace(claim, mail=NEVER)
-        await super().give_back(worker, late, stalled)
+        await super().give_back(worker, late, stalled, until)
+
+
+class SleepsOn(MemoryStore):
+    """Stalls for ever what has a deadline."""
+
+    async def give_back(
+        self, worker: str, claim: Claim, stalled: str | None, until: int = NEVER
+    ) -> None:
+        await super().give_back(worker, claim, stalled)
+
+
+class LooksThenPublishes(MemoryStore):
+    """Looks whether a label is another's, and a moment later publishes."""
+
+    async def publish(self, definition: StoredDefinition, *, relabel: bool = False) -> None:
+        known = [(one.version, one.hash) for one in await self.definitions(definition.name)]
+        if not relabel and any(
+            version == definition.version and hash != definition.hash for version, hash in known
+        ):
+            raise InvalidRequest("another has this label")
+        await asyncio.sleep(0)
+        await super().publish(definition, relabel=True)
 
 
 class ForgetsTheVersion(MemoryStore):
@@ -186,6 +212,8 @@ class BelievesTooLong(MemoryStore):
             MissesAnAct,
             "test_who_acts_between_a_claim_and_the_stall_it_ends_in_is_heard",
         ),
+        (SleepsOn, "test_a_stalled_run_is_due_once_its_deadline_has_come"),
+        (LooksThenPublishes, "test_of_two_that_publish_one_label_at_once_one_is_refused"),
         (
             ForgetsTheVersion,
             "test_such_a_retry_is_on_the_version_that_ended_it_and_else_on_the_one_before",

@@ -75,7 +75,7 @@ async def handling(
 async def send(handler: HttpHandler, spec: Any, limit: int | None = None) -> dict[str, Any]:
     """What a node with this spec gets."""
     attempt = Attempt("order", "o-1", "call", "HTTP", "task-1", 0, spec, limit)
-    return await handler.run(attempt, StepContext("order", "o-1", "call", "task-1", 1))
+    return await handler.run(attempt, StepContext(attempt))
 
 
 async def once(spec: dict[str, Any], limit: int | None = None, **options: Any) -> dict[str, Any]:

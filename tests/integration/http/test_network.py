@@ -169,6 +169,37 @@ def test_the_client_s_own_certificate_is_shown(certificate: Path) -> None:
     assert secure(certificate, ask=True, verify=file, cert=file)["body"] == {"peer": True}
 
 
+FIRST_REQUEST = """
+import asyncio, sys, threading
+from perdure.engine.handlers.http import HttpHandler
+from tests.integration.http.servers import send
+
+class Watch:
+    def find_spec(self, name, path=None, target=None):
+        if name == "aiohttp.client":  # as the package is executed
+            print(threading.current_thread() is threading.main_thread())
+
+async def main():
+    sys.meta_path.insert(0, Watch())
+    handler = HttpHandler()
+    both = (send(handler, {"url": "http://127.0.0.1:9/"}) for _ in range(2))
+    said = await asyncio.gather(*both, return_exceptions=True)
+    print([one.kind for one in said])
+
+for name in [name for name in sys.modules if name.partition(".")[0] == "aiohttp"]:
+    del sys.modules[name]
+asyncio.run(main())
+"""
+
+
+def test_the_first_request_does_not_keep_the_loop_waiting_for_an_import() -> None:
+    command = [sys.executable, "-c", FIRST_REQUEST]
+    done = subprocess.run(command, check=True, capture_output=True, text=True)
+    on_main_thread, kinds = done.stdout.splitlines()
+    assert on_main_thread == "False"
+    assert kinds == "['http-connect', 'http-connect']"
+
+
 def test_without_aiohttp_a_node_fails_for_good_and_says_what_to_install(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

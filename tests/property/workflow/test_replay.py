@@ -19,12 +19,6 @@ from tests.property.workflow.programs import program, workflow_of
 PARTS = 20
 PROGRAMS = 500
 
-# Code that is let go of while it builds a gather leaves coroutines of its own unawaited, and Python
-# says so; it asks for nothing any more, and the journals that are compared do not know of it.
-pytestmark = pytest.mark.filterwarnings(
-    r"ignore:coroutine 'Player\.\w+' was never awaited:RuntimeWarning"
-)
-
 
 def check(seed: int, *disturbed: Reload, lives: int = 1, retries: int = 0) -> int:
     random = Random(seed)

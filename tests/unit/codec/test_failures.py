@@ -7,7 +7,7 @@ from datetime import timedelta
 
 import msgspec
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from perdure.codec.failures import (
@@ -146,10 +146,12 @@ def test_recording_never_fails(error: BaseException) -> None:
 
 
 @given(st.text(st.characters(), max_size=50).map(lambda s: s * 400))
+@example("\ud800" * 400)
 def test_messages_are_cut_at_a_character_and_say_so(text: str) -> None:
     message = record_failure(ValueError(text)).message
+    shown = text.encode("utf-8", "backslashreplace").decode()
     assert len(message.encode()) <= MESSAGE_LIMIT
-    assert message == text or message.endswith("bytes in all)")
+    assert message == shown or message.endswith("bytes in all)")
 
 
 def test_details_that_are_not_json_are_kept_as_text() -> None:

@@ -194,12 +194,26 @@ def test_what_ends_the_process_goes_through(ending: type[BaseException]) -> None
 
 
 @pytest.mark.rule("D-29")
-@pytest.mark.parametrize("odd", [Odd, GeneratorExit, BaseExceptionGroup])
+def test_what_ends_the_process_goes_through_inside_a_group() -> None:
+    @step
+    async def end() -> None:
+        raise BaseExceptionGroup("g", [ValueError(), SystemExit()])
+
+    async def main() -> None:
+        with pytest.raises(BaseExceptionGroup):
+            await Desk(end).report(end)
+
+    run(main())
+
+
+@pytest.mark.rule("D-29", "SX-5")
+@pytest.mark.parametrize("odd", [Odd, GeneratorExit, BaseExceptionGroup, asyncio.CancelledError])
 @pytest.mark.parametrize("late", [False, True])
-def test_other_exceptions_that_are_no_exception_are_failures(
+def test_other_exceptions_that_are_no_exception_are_failures_that_may_be_tried_again(
     odd: type[BaseException], late: bool
 ) -> None:
-    @step
+    # scenario 109
+    @step(retry=2)
     async def raise_it() -> None:
         if late:
             await asyncio.sleep(1)
@@ -208,6 +222,7 @@ def test_other_exceptions_that_are_no_exception_are_failures(
     async def main() -> None:
         failure = await Desk(raise_it).failure(raise_it)
         assert failure.kind in (odd.__name__, "Odd")
+        assert not failure.permanent
 
     run(main())
 

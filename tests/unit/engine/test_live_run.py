@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -13,7 +14,7 @@ from perdure.engine.effects import Effects
 from perdure.flow.step import step
 from perdure.kernel.actions import Claimed, Transition
 from perdure.model.errors import InvalidRequest, StoreError
-from perdure.stores.port import JournalRow
+from perdure.stores.port import CommitDone, JournalRow
 from tests.virtual.engines import engine_on, graph, killed, node, task
 from tests.virtual.loop import run, settle
 from tests.virtual.stores import LateStore, VirtualStore, down
@@ -31,6 +32,39 @@ def nodes_of(row: JournalRow) -> list[str]:
 
 
 # ------------------------------------------------------------------------------------- recording
+
+
+class Crowded(VirtualStore):
+    """Too busy for the first rows of all, which it says at once."""
+
+    times: list[float]
+
+    def commit(self, rows: Sequence[JournalRow], done: CommitDone) -> None:
+        self.times.append(asyncio.get_running_loop().time())
+        if len(self.times) <= 3:
+            done(["busy"] * len(rows))
+        else:
+            super().commit(rows, done)
+
+
+def test_a_store_that_is_busy_is_asked_again_after_a_pause_also_if_it_says_so_at_once() -> None:
+    @step
+    async def work() -> str:
+        return "done"
+
+    two = graph("two", [node("fork", "FORK"), task("a", "work"), task("b", "work")],
+                ["fork a", "fork b"])  # fmt: skip
+
+    async def main() -> None:
+        store = Crowded()
+        store.times = []
+        async with engine_on(store, two, work) as engine:
+            assert await engine.run(two, id="1") == {"a": "done", "b": "done"}
+        assert store.times[:4] == pytest.approx([0, 0.05, 0.1, 0.15])
+        done = await store.actions("two", "1")
+        assert [sum(one == f"CompleteTask {n}" for one in done) for n in "ab"] == [1, 1]
+
+    run(main())
 
 
 @pytest.mark.rule("G-99", "G-46")

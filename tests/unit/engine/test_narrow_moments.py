@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from typing import Any
 
 import pytest
 
 from perdure.flow.step import step
 from perdure.model.policy import Retry
-from perdure.stores.port import NEVER, Claim, LoadedRun, Park, WorkerInfo
+from perdure.stores.port import NEVER, LoadedRun, Park, WorkerInfo
 from tests.virtual.engines import engine_on, graph, task, wait_for
 from tests.virtual.loop import VirtualClock, run, settle
 from tests.virtual.stores import LateStore, VirtualStore
@@ -165,9 +166,9 @@ def test_a_retry_given_up_twice_keeps_no_run_in_hand() -> None:
     """What is in hand is never given back by a beat."""
 
     class SlowGivesBack(LateStore):
-        async def give_back(self, worker: str, claim: Claim, stalled: str | None) -> None:
+        async def give_back(self, *args: Any) -> None:
             await asyncio.sleep(1)
-            await super().give_back(worker, claim, stalled)
+            await super().give_back(*args)
 
     async def main() -> None:
         store = SlowGivesBack()

@@ -7,9 +7,12 @@ from unittest.mock import Mock
 
 import pytest
 
+from perdure.engine.handlers.port import Attempt
 from perdure.engine.resources import Resources
 from perdure.model.errors import DefinitionError, InvalidRequest, NotFound
 from perdure.model.step_context import StepContext
+
+ATTEMPT = Attempt("w", "r", "n", "TASK", "t", 0, None)
 
 
 class Mailer:
@@ -80,7 +83,7 @@ def test_two_of_one_type_and_classes_are_refused_at_once() -> None:
 
 def test_a_step_asks_its_context() -> None:
     mailer = Mailer()
-    context = StepContext("w", "r", "n", "t", 1, resources=Resources([mailer]))
+    context = StepContext(ATTEMPT, resources=Resources([mailer]))
     assert context.resource(Mailer) is mailer
     with pytest.raises(NotFound, match=r"Engine\(resources=\[\.\.\.\]\)"):
-        StepContext("w", "r", "n", "t", 1).resource(Mailer)
+        StepContext(ATTEMPT).resource(Mailer)

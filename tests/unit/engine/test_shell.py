@@ -240,6 +240,7 @@ def test_closing_while_the_store_is_away_ends_and_says_what_is_lost(
         assert asyncio.get_running_loop().time() < 20
         with pytest.raises(PerdureError, match="whether the run was started is not known"):
             await starting
+        assert engine._shell.unrecorded == [f"{SLOW.name}/1"]
         sent = len(store.sent)
         await asyncio.sleep(1000)
         assert len(store.sent) == sent, "a closed engine still writes"
@@ -247,9 +248,11 @@ def test_closing_while_the_store_is_away_ends_and_says_what_is_lost(
         store.crash(engine._shell.worker)
         async with engine_on(store, SLOW, work) as engine:
             assert await engine.get(SLOW, "1").result() == {"b": "done"}
+        assert engine._shell.unrecorded is None
 
     run(main())
-    assert "did not take the last rows" in caplog.text
+    said = f"did not take the last rows of {SLOW.name}/1: what they say is not recorded"
+    assert said in caplog.text
 
 
 def test_who_waits_is_told_that_the_engine_closes() -> None:

@@ -49,6 +49,10 @@ SIGNAL: list[tuple[Any, str | None, str]] = [
     ({"signal": "a", "timeout_seconds": "1h"}, "/timeout_seconds", 'or "timeout": "24h"'),
     ({"signal": "a", "timeout": 0, "timeout_seconds": 0}, "/timeout_seconds", "both say"),
     ({"signal": "{{secrets.name}}", "timeout": 1}, "/signal", "it may not read secrets"),
+    ({"signal": "a", "timeout": 1, "on_timeout": "go on"}, "/on_timeout", "fail or continue"),
+    ({"signal": "a", "timeout": 1, "on_timeout": ["fail"]}, "/on_timeout", "not a list"),
+    ({"signal": "a", "timeout": 1, "on_timeout": "{{input.x}}"}, "/on_timeout", "fail or"),
+    ({"signal": "a", "on_timeout": "continue"}, "/on_timeout", 'as in "timeout": "3d"'),
 ]
 EVENT: list[tuple[Any, str | None, str]] = [
     (None, None, 'a WAIT_FOR_EVENT needs one; write "spec": {"event": "approved"'),
@@ -99,6 +103,9 @@ GOOD: list[tuple[str, Any]] = [
     ("WAIT_FOR_SIGNAL", {"signal": "x" * 256, "timeout": 0}),
     ("WAIT_FOR_SIGNAL", {"signal": "approved-{{input.order}}", "timeout_seconds": "60"}),
     ("WAIT_FOR_SIGNAL", "{{input.spec}}"),
+    ("WAIT_FOR_SIGNAL", {"signal": "a", "timeout": "{{input.t}}", "on_timeout": "continue"}),
+    ("WAIT_FOR_SIGNAL", {"signal": "a", "timeout_seconds": 5, "on_timeout": "fail"}),
+    ("WAIT_FOR_SIGNAL", {"signal": "a", "on_timeout": None}),
     ("WAIT_FOR_EVENT", {"event": "approved", "timeout_seconds": None}),
     ("WAIT_FOR_EVENT", {"event": "{{input.event}}", "timeout_seconds": "{{input.t}}"}),
     ("WAIT_FOR_EVENT", "{{input.spec}}"),

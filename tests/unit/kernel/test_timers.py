@@ -8,7 +8,17 @@ from perdure.kernel.actions import ResolveWait
 from perdure.kernel.events import DeadlineReached, TimerFired
 from perdure.model.durations import SECOND
 from tests.unit.kernel.conftest import Draw
-from tests.unit.kernel.drawing import chain, edge, fork, task, wait, wait_for
+from tests.unit.kernel.drawing import (
+    chain,
+    cond,
+    edge,
+    fork,
+    otherwise,
+    sw,
+    task,
+    wait,
+    wait_for,
+)
 from tests.unit.kernel.harness import (
     NEW_YEAR,
     Harness,
@@ -115,6 +125,43 @@ def test_a_wait_for_a_signal_that_never_came_fails_and_names_it(draw: Draw) -> N
     assert (end.kind, end.message) == (
         "workflow.timeout", 'node w failed: timed out waiting for signal "paid"',
     )  # fmt: skip
+
+
+@pytest.mark.rule("G-87")
+def test_a_wait_that_may_go_on_completes_when_its_signal_did_not_come(draw: Draw) -> None:
+    h = draw(
+        [wait_for("w", "paid", timeout="1m", on_timeout="continue"), sw("s"), task("paid"),
+         task("remind")],
+        [*chain("w", "s"), cond("s", "remind", "has(tasks.w.output.timed_out)"),
+         otherwise("s", "paid")],
+    )  # fmt: skip
+    h.start()
+    step = h.fire("w")
+    (resolved,) = of(step, ResolveWait)
+    assert (resolved.status, bytes(resolved.output or b"")) == ("completed", b'{"timed_out":true}')
+    assert dispatched(step) == ["remind"]
+    assert finish(h.complete("remind")).status == "completed"
+
+
+@pytest.mark.rule("G-87")
+def test_one_that_may_go_on_and_got_its_signal_gives_what_was_sent(draw: Draw) -> None:
+    h = draw(
+        [wait_for("w", "paid", timeout="1m", on_timeout="continue"), sw("s"), task("paid"),
+         task("remind")],
+        [*chain("w", "s"), cond("s", "remind", "has(tasks.w.output.timed_out)"),
+         otherwise("s", "paid")],
+    )  # fmt: skip
+    h.start()
+    assert dispatched(h.signal("paid", {"by": "ann"})) == ["paid"]
+
+
+def test_whether_a_wait_goes_on_is_for_the_document_to_say(draw: Draw) -> None:
+    h = draw([{"id": "w", "type": "WAIT_FOR_SIGNAL", "spec": "{{input}}"}], [])
+    step = h.start({"signal": "paid", "timeout": "1m", "on_timeout": "continue"})
+    assert "on_timeout must stand in the document itself" in failure_of(step, "w").message
+    h = draw([{"id": "w", "type": "WAIT_FOR_SIGNAL", "spec": "{{input}}"}], [])
+    step = h.start({"signal": "paid", "timeout": "1m", "on_timeout": "fail"})
+    assert h.status("w") == "waiting"
 
 
 @pytest.mark.rule("G-87")

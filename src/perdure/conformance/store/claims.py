@@ -123,6 +123,29 @@ class Claims(StoreBed):
         assert (await store.load(key(2))).run.stalled == "no step named ship"
 
     @scene
+    async def test_a_stalled_run_is_due_once_its_deadline_has_come(self, store: Store) -> None:
+        await store.register(worker("w1"))
+        late = store.now() + 60_000_000
+        stuck = Stall("stuck", until=late)
+        await start(store, new(1, owner="w1"), new(2, ready_at=BORN))
+        await commit(store, row(1, 2, change=stuck))
+        [claim] = await store.claim_runs("w1", ["order"], 9)
+        await store.give_back("w1", claim, "no code", late)
+        await store.post([message(n, "now") for n in (1, 2)])  # which is no reason to try again
+        for n in (1, 2):
+            run = (await store.load(key(n))).run
+            assert (run.stalled is not None, run.ready_at) == (True, late)
+        assert await store.claim_runs("w1", ["order"], 9) == []
+        self.advance(store, 60_000_000)
+        claims = await store.claim_runs("w1", ["order"], 9)
+        assert [claim.key for claim in claims] == [key(1), key(2)]
+        assert (await store.load(key(1))).run.stalled is None
+        for claim in claims:
+            await store.give_back("w1", claim, "no code still")
+        self.advance(store, 60_000_000)
+        assert await store.claim_runs("w1", ["order"], 9) == []
+
+    @scene
     async def test_a_claim_that_does_not_hold_any_more_cannot_be_given_back(
         self, store: Store
     ) -> None:

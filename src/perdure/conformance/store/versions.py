@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Awaitable
+
 import msgspec
 
 from perdure.conformance.bed import StoreBed, refused, scene
 from perdure.conformance.rows import BORN, commit, definition, new, row, start
-from perdure.model.errors import NotFound
+from perdure.model.errors import InvalidRequest, NotFound
 from perdure.stores.port import NEVER, Finish, Store
 
 
@@ -23,9 +26,9 @@ class Versions(StoreBed):
         self, store: Store
     ) -> None:
         for n, hash in enumerate(("h1", "h2", "h3")):
-            await store.publish(definition(hash, created=BORN + n))
+            await store.publish(definition(hash, created=BORN + n, version=hash))
             assert (await store.latest_definition("order")).hash == hash
-        await store.publish(definition("h1", created=BORN + 9))
+        await store.publish(definition("h1", created=BORN + 9, version="h1"))
         assert (await store.latest_definition("order")).hash == "h1"
         assert (await store.definition("h1")).created == BORN + 9
         assert await hashes(store) == ["h1", "h3", "h2"]
@@ -35,9 +38,32 @@ class Versions(StoreBed):
         self, store: Store
     ) -> None:
         await store.publish(definition("h1", created=BORN + 50))
-        await store.publish(definition("h2", created=BORN))
+        await store.publish(definition("h2", created=BORN, version="2"))
         assert (await store.latest_definition("order")).hash == "h2"
         assert (await store.definition("h2")).created == BORN + 51
+
+    @scene
+    async def test_a_label_that_is_known_with_other_content_is_refused(self, store: Store) -> None:
+        await store.publish(definition("h1"))
+        with refused(InvalidRequest):
+            await store.publish(definition("h2", created=BORN + 1))
+        assert await hashes(store) == ["h1"]
+        await store.publish(definition("h1", created=BORN + 2))
+        await store.publish(definition("h3", created=BORN + 3, version="2"))
+        other = msgspec.structs.replace(definition("h9"), name="another")
+        await store.publish(other)
+        await store.publish(definition("h2", created=BORN + 4), relabel=True)
+        assert await hashes(store, "order") == ["h2", "h3", "h1"]
+
+    @scene
+    async def test_of_two_that_publish_one_label_at_once_one_is_refused(self, store: Store) -> None:
+        def publish(hash: str) -> Awaitable[None]:
+            return store.publish(definition(hash))
+
+        tried = [f"h{n}" for n in range(8)]
+        said = await asyncio.gather(*map(publish, tried), return_exceptions=True)
+        assert sum(isinstance(one, InvalidRequest) for one in said) == 7
+        assert await hashes(store) == [tried[said.index(None)]]
 
     @scene
     async def test_what_is_published_keeps_its_source(self, store: Store) -> None:
@@ -48,7 +74,7 @@ class Versions(StoreBed):
     @scene
     async def test_making_a_published_definition_known_changes_nothing(self, store: Store) -> None:
         await store.publish(definition("h1"))
-        await store.publish(definition("h2", created=BORN + 1))
+        await store.publish(definition("h2", created=BORN + 1, version="2"))
         await store.define(definition("h1", created=BORN + 2))
         assert (await store.latest_definition("order")).hash == "h2"
 

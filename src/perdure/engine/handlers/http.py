@@ -2,7 +2,8 @@
 
 One connection pool per engine, made at the first request. No cookies and no redirects: nothing
 of one run reaches another, and a request goes where its document says or nowhere. Needs the
-extra `http`, which is imported at the first request.
+extra `http`, which is imported at the first request, on another thread: it takes a while, and the
+loop has other runs to see to.
 """
 
 from __future__ import annotations
@@ -64,6 +65,7 @@ class HttpHandler:
         self._hosts = HostList(self._options.allow_hosts)
         self._tls = tls(self._options)
         check_options(self._options)
+        self._imported = False
         self._session: ClientSession | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
 
@@ -100,6 +102,9 @@ class HttpHandler:
         read_timeout(attempt.input)
         request = read_spec(attempt.input, context.idempotency_key)
         self._hosts.check(request.target)
+        if not self._imported:
+            await asyncio.to_thread(importlib.import_module, "aiohttp")
+            self._imported = True
         return await self._send(request, limit_of(attempt))
 
     async def close(self) -> None:

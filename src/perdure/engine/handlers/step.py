@@ -56,7 +56,7 @@ class StepHandler:
         arguments do not fit the function (any more), and what the function raised."""
         step = attempt.step
         try:
-            args, kwargs = step.unpack(self._read(attempt.input))
+            args, kwargs = step.packer.unpack(self._read(attempt.input))
         except InvalidRequest as error:
             raise Permanent(error) from error
         done = self._tasks.perform(step, step.fn, step.is_async, context, args, kwargs)

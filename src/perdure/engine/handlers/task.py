@@ -1,7 +1,7 @@
 """TaskHandler: runs steps by name, for TASK nodes.
 
 An `async def` is awaited where it is called; a `def` runs in one of a bounded number of threads.
-Whatever a step raises comes out as that attempt's failure, save what ends the process.
+Whatever a step raises comes out as it is.
 """
 
 from __future__ import annotations
@@ -16,18 +16,15 @@ import os
 from collections.abc import Callable, Coroutine, Mapping
 from concurrent.futures import Future
 from contextlib import suppress
-from typing import Any, Final, Protocol
+from typing import Any, Protocol
 
 from msgspec import UNSET
 
 from perdure.engine.handlers.port import Attempt, StepNotRegistered
 from perdure.engine.handlers.threads import Threads
-from perdure.model.errors import Failure, InvalidRequest, Permanent
+from perdure.model.errors import InvalidRequest, Permanent
 from perdure.model.policy import NO_RETRY, Retry, RetryPolicy
 from perdure.model.step_context import StepContext
-
-#: What ends the process; a step that raises it is not to be kept from doing so (D-29).
-ENDINGS: Final = (KeyboardInterrupt, SystemExit)
 
 _log = logging.getLogger("perdure.engine.steps")
 
@@ -72,8 +69,7 @@ class TaskHandler:
         """The node's timeout, else the step's, in µs; 0 = no limit."""
         if attempt.timeout is not None:
             return attempt.timeout
-        limits = self._limits
-        return limits.get(_step_name(attempt), 0) if limits else 0
+        return self._limits.get(_step_name(attempt), 0)
 
     def policy(self, step: str, /) -> RetryPolicy:
         """The policy the step was declared with; one attempt for a step unknown here."""
@@ -106,9 +102,12 @@ class TaskHandler:
             args, kwargs = bind(attempt.input.get("input", UNSET))
         except InvalidRequest as error:
             raise Permanent(error) from error
+        if is_async:
+            made: Coroutine[Any, Any, Any] = function(*args, **kwargs)
+            return made
         return self.perform(self._steps[name], function, is_async, context, args, kwargs)
 
-    async def perform(
+    def perform(
         self,
         step: RunnableStep,
         function: Callable[..., Any],
@@ -116,21 +115,12 @@ class TaskHandler:
         context: StepContext,
         args: tuple[Any, ...],
         kwargs: dict[str, Any],
-    ) -> Any:
+    ) -> Coroutine[Any, Any, Any]:
         """What the function returned; see `run`."""
-        try:
-            if is_async:
-                return await function(*args, **kwargs)
-            work = functools.partial(function, *args, **kwargs)
-            return await self._in_thread(step, context, work)
-        except Exception:
-            raise
-        except BaseException as error:
-            if isinstance(error, asyncio.CancelledError):
-                context.canceled = True
-            if passes(error):
-                raise
-            raise Failure(str(error), kind=type(error).__name__) from error
+        if is_async:
+            made: Coroutine[Any, Any, Any] = function(*args, **kwargs)
+            return made
+        return self._in_thread(step, context, functools.partial(function, *args, **kwargs))
 
     async def close(self) -> None:
         """Take no more work; threads that are busy end when their step does."""
@@ -211,20 +201,6 @@ async def _ended(running: Future[Any]) -> None:
 
     running.add_done_callback(ended)
     await waiter
-
-
-def passes(error: BaseException) -> bool:
-    """Whether an error that is no Exception goes on through the engine.
-
-    What ends the process does, so does the cancellation of this very task. A CancelledError
-    that nobody asked of this task came out of the step's own work and is a failure of it.
-    """
-    if isinstance(error, BaseExceptionGroup):
-        return error.subgroup(ENDINGS) is not None
-    if isinstance(error, asyncio.CancelledError):
-        task = asyncio.current_task()
-        return task is None or task.cancelling() > 0
-    return isinstance(error, (*ENDINGS, GeneratorExit))
 
 
 def _step_name(attempt: Attempt) -> str:

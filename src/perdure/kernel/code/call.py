@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 from msgspec import Raw
 
+from perdure.kernel.protocol import Handling
 from perdure.model.policy import NO_RETRY, RetryPolicy
 
 if TYPE_CHECKING:
@@ -30,14 +31,11 @@ SPAWN: Final = "spawn"
 CLEANING: Final[ContextVar[bool]] = ContextVar("perdure_cleaning", default=False)
 
 
-class How(msgspec.Struct, frozen=True, gc=False):
-    """How a step call's attempts are executed. `timeout` in µs, 0 = no limit; `step` is what the
-    engine runs, and means nothing here."""
+class How(Handling, frozen=True, gc=False):
+    """How a step call's attempts are executed, and repeated. `step` is what the engine runs, and
+    means nothing here."""
 
-    type: str
-    step: Any
     policy: RetryPolicy = NO_RETRY
-    timeout: int | None = None
     queue: str | None = None
 
 

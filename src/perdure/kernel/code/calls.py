@@ -37,7 +37,7 @@ from perdure.kernel.code.call import (
 from perdure.kernel.code.lines import line_here
 from perdure.kernel.code.loop import Timer, WorkflowLoop
 from perdure.kernel.code.stuck import Evicted, Stuck, hot_loop
-from perdure.kernel.fold import FOLDS
+from perdure.kernel.fold import FOLDS, create_task
 from perdure.kernel.protocol import Deps
 from perdure.kernel.run import KeptSignal, Run
 from perdure.model.errors import Canceled
@@ -57,9 +57,16 @@ _GIVEN_UP: Final = FailureRecord(Canceled.kind, "the workflow gave it up", perma
 class Calls:
     """One run's open calls. `recorded` is set while a recorded transition is replayed."""
 
+    __slots__ = (
+        "_answers", "_counts", "_patches", "actions", "deps", "loop", "new_timers", "open",
+        "payloads", "plain", "recorded", "run", "stop_seen", "stuck", "waiting",
+    )  # fmt: skip
+
     def __init__(self, run: Run, deps: Deps) -> None:
         self.run = run
         self.deps = deps
+        #: Whether values are recorded as the plain JSON they are.
+        self.plain = getattr(deps.codec, "values", None) is None
         self.loop = WorkflowLoop(self)  # type: ignore[abstract]  # the rest is refused
         self.actions: list[Any] = []
         self.recorded: Recorded | None = None
@@ -73,10 +80,11 @@ class Calls:
         self.payloads: dict[str, Raw] = {}
         #: Whether the code has been told to end.
         self.stop_seen = False
-        self._patches: dict[str, bool] = {}
+        self._patches: dict[str, bool] | None = None
         self._counts: dict[str, int] = {}
         self._answers = 0
-        self._new_timers: list[Timer] = []
+        #: Timers that the code asked for in this turn.
+        self.new_timers: list[Timer] | None = None
 
     # ------------------------------------------------------------------ asking
 
@@ -89,9 +97,9 @@ class Calls:
     def dispatch(self, call: Call) -> CallFuture:
         """A call of a step or of another run is awaited: it is to run."""
         loop = self.loop
-        future = call.future = future_of(self, (call,))
+        future = call.future = CallFuture(loop=loop)
+        future._calls, future.members = self, (call,)
         if not loop.alive:
-            loop.refuse()
             return future
         call.cleaning = self.stop_seen or CLEANING.get()
         self.open[call.node] = call
@@ -105,14 +113,18 @@ class Calls:
     def create(self, call: Call) -> None:
         """Record a call of a step or of another run."""
         task = call.task = self.deps.new_id()
-        input, how = call.input, call.how
-        digest = None if input is None else digest_of(input)
-        self.emit(CreateTask(task, call.node, "pending", input=input, digest=digest))
+        node, input, how = call.node, call.input, call.how
+        if input is None:
+            created = CreateTask(task, node, "pending")
+        else:
+            created = CreateTask(task, node, "pending", input, digest=digest_of(input))
+        create_task(self.run, created)
+        self.actions.append(created)
         if (child := call.child) is not None:
             detached = call.kind == SPAWN
-            self.emit(StartChild(task, call.node, child.definition, child.id, detached))
+            self.emit(StartChild(task, node, child.definition, child.id, detached))
             return
-        self.actions.append(DispatchTask(task, call.node, queue=how.queue if how else None))
+        self.actions.append(DispatchTask(task, node, 0, 0, how.queue if how else None))
 
     def await_first(self, cases: Sequence[Call]) -> CallFuture:
         """Wait for whichever case ends first: signals received already in case order, then due
@@ -121,7 +133,6 @@ class Calls:
         members = tuple(cases)
         future = future_of(self, members)
         if not loop.alive:
-            loop.refuse()
             return future
         for call in members:
             call.future = future
@@ -183,8 +194,12 @@ class Calls:
 
     def patched(self, id: str) -> bool:
         """Whether the run takes the new way of a guarded change, decided once and recorded."""
+        if self._patches is None:
+            self._patches = {}
         known = self._patches.get(id)
         if known is None:
+            if not self.loop.alive:
+                return False
             if self.recorded is not None:
                 known = self.recorded.patched(id)
             else:
@@ -266,7 +281,9 @@ class Calls:
         timer = Timer(
             callback, args, context, loop=self.loop, at=when, due=due, node=self.named("timer")
         )
-        self._new_timers.append(timer)
+        if self.new_timers is None:
+            self.new_timers = []
+        self.new_timers.append(timer)
         self.open[timer.node] = timer
         return timer
 
@@ -282,9 +299,9 @@ class Calls:
 
     def record_timers(self) -> None:
         """The turn is over: the timers that are still wanted are recorded."""
-        if not self._new_timers:
+        if not self.new_timers:
             return
-        timers, self._new_timers = self._new_timers, []
+        timers, self.new_timers = self.new_timers, None
         for timer in timers:
             if timer.gone:
                 continue

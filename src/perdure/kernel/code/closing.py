@@ -1,24 +1,30 @@
 """Closing: a workflow's code is let go of, explicitly.
 
 Left to the garbage collector, a suspended coroutine's `finally` blocks would run at some moment
-and ask for steps. Here the loop is dead first, so that whatever they ask for raises Evicted; then
-every coroutine is closed, the youngest first, since those are what older ones wait for. One that
-catches everything and will not end is kept for ever: the collector would run it on, outside of
-any workflow.
+and ask for steps. Here the loop is dead first, and whatever they ask for never comes. Then every
+coroutine is closed, the youngest first, since those are what older ones wait for, and once more at
+each thing that it awaits on its way out. One that catches everything and will not end is kept for
+ever: the collector would run it on, outside of any workflow.
 """
 
 from __future__ import annotations
 
+import gc
 import sys
 from asyncio import events
 from collections.abc import Iterator
+from inspect import CORO_CREATED, getcoroutinestate
+from types import CellType, CoroutineType
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
     from perdure.kernel.code.calls import Calls
 
-#: How often a coroutine is told to go.
+#: How often a coroutine is told to go, and goes on.
 _TELLINGS: Final = 100
+#: What calls that were made and not awaited are looked for in, and how deep.
+_HOLDERS: Final[frozenset[type]] = frozenset({list, tuple, set, dict, CellType})
+_DEPTH: Final = 3
 _STUBBORN: Final[list[Any]] = []
 
 
@@ -51,22 +57,24 @@ def close(calls: Calls) -> list[str]:
     return stubborn
 
 
-def _close(coroutine: Any) -> str | None:
-    chain = [*_awaited(coroutine)]
-    said = "it awaited something else instead of ending"
-    for _ in range(_TELLINGS):
+def _close(root: Any) -> str | None:
+    """Close a task's coroutine and all that it awaits, the innermost first: closed from outside,
+    one that awaits something in its `finally` would look like a failure to those above it."""
+    told, said = 0, "it awaited something else instead of ending"
+    while going_on := [one for one in _awaited(root) if one.cr_frame is not None]:
+        if told == _TELLINGS:
+            _STUBBORN.extend(going_on)
+            return said
+        last = going_on[-1]
+        _forget_unbegun(last)
         try:
-            coroutine.close()
+            last.close()
         except (KeyboardInterrupt, SystemExit):
             raise
         except BaseException as error:
             said = str(error)  # or an error of its own on the way out: the run goes on elsewhere
-        going_on = [one for one in chain if one.cr_frame is not None]
-        if not going_on:
-            return None
-        coroutine = going_on[0]
-    _STUBBORN.extend(going_on)
-    return said
+        told += last.cr_frame is not None
+    return None
 
 
 def _awaited(coroutine: Any) -> Iterator[Any]:
@@ -74,6 +82,18 @@ def _awaited(coroutine: Any) -> Iterator[Any]:
     while hasattr(coroutine, "cr_frame"):
         yield coroutine
         coroutine = coroutine.cr_await
+
+
+def _forget_unbegun(coroutine: Any) -> None:
+    """Calls that it has made and not awaited yet, such as a list of them that is about to be
+    gathered: Python would warn of them as of a mistake."""
+    holders: list[Any] = [coroutine]
+    for _ in range(_DEPTH):
+        held = gc.get_referents(*holders)
+        for one in held:
+            if isinstance(one, CoroutineType) and getcoroutinestate(one) == CORO_CREATED:
+                one.close()
+        holders = [one for one in held if type(one) in _HOLDERS]
 
 
 def _ignore(_: object) -> None:

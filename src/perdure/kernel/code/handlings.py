@@ -22,10 +22,10 @@ class Handlings(Mapping[str, Handling]):
 
     def __getitem__(self, node: str) -> Handling:
         call = self._calls.open[node]
-        how = call.how if isinstance(call, Call) else None
+        how = call.how if type(call) is Call else None
         if how is None:
             raise KeyError(node)
-        return Handling(how.type, how.timeout, how.step)
+        return how
 
     def __iter__(self) -> Iterator[str]:
         return (node for node, call in self._calls.open.items() if getattr(call, "how", None))

@@ -41,6 +41,7 @@ from perdure.kernel.events import (
     SignalReceived,
     TimerFired,
 )
+from perdure.kernel.fold import complete_task
 from perdure.kernel.retries import when_again
 from perdure.kernel.run import require_running
 from perdure.kernel.tasks import stale
@@ -79,8 +80,11 @@ def on_node_completed(machine: Running, event: NodeCompleted) -> str | None:
     """A step's outcome, once."""
     ignored = stale(machine, event)
     if ignored is None:
-        machine.calls.emit(CompleteTask(event.task, event.node, event.attempt, output=event.output))
-        machine.calls.completed(event.node, event.output)
+        calls, node, output = machine.calls, event.node, event.output
+        action = CompleteTask(event.task, node, event.attempt, output)
+        complete_task(machine.run, action)
+        calls.actions.append(action)
+        calls.completed(node, output)
         machine.run_on()
     return ignored
 

@@ -18,14 +18,10 @@ from typing import Any, Final, Protocol, Self
 import msgspec
 
 from perdure.kernel.code.forbidden import ADVICE, refusal
-from perdure.kernel.code.stuck import Evicted
 from perdure.model.durations import SECOND
 
 #: How many callbacks may run in a turn without the workflow asking for anything new.
 IDLE_CALLBACKS: Final = 100_000
-#: How often code that was let go of is told so; from then on whatever it asks for never comes, or
-#: a loop that catches everything would not end.
-_REFUSALS: Final = 1_000
 #: From then on a thread has one current task, whatever loop it is of.
 _SWAPS: Final = sys.version_info >= (3, 14)
 
@@ -109,7 +105,8 @@ class WorkflowTask(asyncio.Task[Any]):
 
 
 class WorkflowLoop(asyncio.AbstractEventLoop):
-    """One run's loop. It runs only within `run_ready`, from whatever loop or thread calls that."""
+    """One run's loop. It runs only within `run_ready`, from whatever loop or thread calls that.
+    Once it is not `alive`, what is asked for has no effect and never comes."""
 
     def __init__(self, timers: Timers) -> None:
         self.timers = timers
@@ -126,9 +123,9 @@ class WorkflowLoop(asyncio.AbstractEventLoop):
         self._ready: list[Ready] = []
         #: Those that are not done, by their places, oldest first.
         self._tasks: dict[int, asyncio.Task[Any]] = {}
-        self._plain = Context()
+        #: Made for the second task, if there is one.
+        self._plain: Context | None = None
         self._count = 0
-        self._refused = 0
 
     # ------------------------------------------------------------------ running
 
@@ -205,8 +202,7 @@ class WorkflowLoop(asyncio.AbstractEventLoop):
         context: Context | None = None,
     ) -> Ready:  # fmt: skip
         """Run a callback at a time of the loop's clock: a durable timer."""
-        if not self.alive:
-            self.refuse()
+        if not self.alive:  # it never comes
             return Ready(callback, args, copy_context() if context is None else context)
         due = self.began + round(when * SECOND)
         if due <= self.now:
@@ -226,16 +222,28 @@ class WorkflowLoop(asyncio.AbstractEventLoop):
         if not self.alive:
             coro.close()
             return self.create_future()  # type: ignore[return-value]  # it never ends
+        task = self._new_task(coro, name, context)
+        # One that is done is nobody's but the code's: if it failed and is let go of unseen, asyncio
+        # tells.
+        if self._plain is None:
+            self._plain = Context()
+        task.add_done_callback(self._forget, context=self._plain)
+        return task
+
+    def begin(self, coro: Coroutine[Any, Any, Any]) -> asyncio.Task[Any]:
+        """The run's first task, with whose end all ends."""
+        return self._new_task(coro, "main", None)
+
+    def _new_task(
+        self, coro: Coroutine[Any, Any, Any], name: str | None, context: Context | None
+    ) -> WorkflowTask:
         # asyncio's own default counts all tasks of the process: not the same on replay.
         self._count += 1
         task = WorkflowTask(
             self.salt + self._count, coro, loop=self, name=name or f"task-{self._count}",
             context=context,
         )  # fmt: skip
-        # One that is done is nobody's but the code's: if it failed and is let go of unseen, asyncio
-        # tells.
         self._tasks[task.place] = task
-        task.add_done_callback(self._forget, context=self._plain)
         return task
 
     def _forget(self, task: Any) -> None:
@@ -261,12 +269,6 @@ class WorkflowLoop(asyncio.AbstractEventLoop):
     def default_exception_handler(self, context: dict[str, Any]) -> None:
         """The same."""
         self.call_exception_handler(context)
-
-    def refuse(self) -> None:
-        """Raises Evicted: the run was let go of. Code that will not hear of it gets no answer."""
-        self._refused += 1
-        if self._refused <= _REFUSALS:
-            raise Evicted
 
 
 for _method in ADVICE:

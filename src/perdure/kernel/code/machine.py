@@ -12,6 +12,7 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from perdure.kernel.actions import ResolveWait, Transition
+from perdure.kernel.code.codeless import decide_without_code
 from perdure.kernel.code.happened import HANDLERS
 from perdure.kernel.code.reopening import on_run_retried
 from perdure.kernel.code.running import Running
@@ -28,19 +29,22 @@ class CodeMachine(Running):
     __slots__ = ()
 
     def decide(self, event: Event) -> Transition | Load:
-        """See kernel.protocol.Machine.decide. Raises Stuck too: the run stalls."""
-        handler = _HANDLERS.get(type(event))
+        """See kernel.protocol.Machine.decide. Raises Stuck too: the run stalls. With code that was
+        given up, only the run's end is decided."""
+        handler = decide_without_code if self.given_up else _HANDLERS.get(type(event))
         if handler is None:
             raise InvalidRequest(f"unknown event {type(event).__name__}")
         calls, run = self.calls, self.run
-        if run.signals:
+        if run.signals and not self.given_up:
             apart = [kept.id for kept in run.signals if kept.payload is None]
             apart = [id for id in apart if id not in calls.payloads]
             if apart:
                 return Load(signals=tuple(apart))
-        if calls.stuck is not None:
+        if calls.stuck is not None and not self.given_up:
             raise calls.stuck
-        self.now = now = max(self.deps.now(), run.at)
+        now = self._deps.now()
+        now = max(now, run.at)
+        self.now = now
         calls.actions = []
         self._continued = 0
         before, run.at = run.at, now
@@ -51,7 +55,7 @@ class CodeMachine(Running):
             raise
         if ignored is not None:
             run.at = before
-            return ignored if isinstance(ignored, Load) else Transition(now, [], ignored)
+            return ignored if type(ignored) is Load else Transition(now, [], ignored)
         run.crashes = 0
         calls = self.calls
         actions, calls.actions = calls.actions, []

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Coroutine, Generator, Sequence
-from hashlib import blake2b
 from typing import Any, Final, Protocol
+from zlib import crc32
 
 from msgspec import Raw
 
@@ -67,8 +67,8 @@ class Running:
     """One run's code. `run` is its snapshot; `now` the time of what is being decided, in µs."""
 
     __slots__ = (
-        "_continued", "_deps", "_program", "_root", "calls", "handlings", "now", "outputs", "past",
-        "run",
+        "_continued", "_deps", "_program", "_root", "calls", "given_up", "handlings", "now",
+        "outputs", "past", "run",
     )  # fmt: skip
 
     def __init__(self, program: Program, run: Run, deps: Deps) -> None:
@@ -80,6 +80,8 @@ class Running:
         self._program = program
         self._deps = deps
         self._root: asyncio.Task[Raw] | None = None
+        #: Why the code is not run any more: only the run's end is decided (codeless.py).
+        self.given_up = ""
         #: How often the code has gone on as new within the event being decided.
         self._continued = 0
         #: Of a run that has ended and is to be retried: its journal, and recorded outputs that
@@ -91,17 +93,30 @@ class Running:
 
     def run_on(self) -> None:
         """Let the code run until it waits; record its end if it ended. Raises Stuck."""
-        self.calls.loop.now = self.now
-        self._turn()
-        if self._root is not None and self._root.done():
-            self._finish(self._root)
-
-    def _turn(self) -> None:
-        calls = self.calls
+        calls, root = self.calls, self._root
+        calls.loop.now = self.now
         try:
             calls.loop.run_ready()
         except HotLoop:
-            calls.stuck = calls.stuck or hot_loop(line_of(self._root))
+            self._hot()
+        if calls.stuck is not None or calls.new_timers:
+            self._turn_over()
+        if root is not None and root.done():
+            self._finish(root)
+
+    def _turn(self) -> None:
+        try:
+            self.calls.loop.run_ready()
+        except HotLoop:
+            self._hot()
+        self._turn_over()
+
+    def _hot(self) -> None:
+        calls = self.calls
+        calls.stuck = calls.stuck or hot_loop(line_of(self._root))
+
+    def _turn_over(self) -> None:
+        calls = self.calls
         stuck = calls.stuck
         if stuck is None:
             calls.record_timers()
@@ -114,7 +129,7 @@ class Running:
         loop = self.calls.loop
         loop.began = loop.now = self.now
         loop.salt = _salt(self.run)
-        self._root = loop.create_task(self._program.main(self.calls), name="main")
+        self._root = loop.begin(self._program.main(self.calls))
 
     #: See kernel.protocol.Machine.may_ask.
     may_ask: Final = True
@@ -280,6 +295,12 @@ class Running:
         assert isinstance(call, Call)
         self.calls.failed(node, self._program.error(failure, call, attempt + 1))
 
+    def give_up(self, why: str) -> list[str]:
+        """Run the code no more, and let it go; see closing.close."""
+        self.given_up = why
+        self.calls.recorded = None
+        return close(self.calls)
+
     def close(self) -> list[str]:
         """Let the code go; see closing.close."""
         return close(self.calls)
@@ -301,8 +322,7 @@ class Running:
 
 
 def _salt(run: Run) -> int:
-    text = f"{run.definition}/{run.id}".encode()
-    return int.from_bytes(blake2b(text, digest_size=4).digest(), "big") << 24
+    return crc32(f"{run.definition}/{run.id}".encode()) << 24
 
 
 def stopped(failure: FailureRecord) -> FinishRun:

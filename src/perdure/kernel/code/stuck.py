@@ -1,7 +1,7 @@
 """What stops a workflow's code for good: seen by the engine, never by the code itself.
 
 Both derive from BaseException: an `except Exception` in a workflow must not swallow them, and
-one that catches everything gets them again at its next move, because the loop it runs on is dead.
+one that catches everything gets nothing more: the loop it runs on is dead.
 """
 
 from __future__ import annotations

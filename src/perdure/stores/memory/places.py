@@ -64,7 +64,8 @@ class Places:
                     held = self._held[owner] = {}
                 held[key] = run
             run.listed = owner
-        if owner is None and run.status == "running" and run.stalled is None:
+        awaited = run.stalled is None or run.ready_at != NEVER
+        if owner is None and run.status == "running" and awaited:
             free = self._free.get(run.new.definition)
             if free is None:
                 free = self._free[run.new.definition] = _Free()

@@ -109,7 +109,7 @@ class MemoryRun:
             self.failure = change.failure
             self.version, self.hash = change.version or self.version, change.hash or self.hash
         elif isinstance(change, Stall):
-            self.ready_at, self.stalled = NEVER, change.reason
+            self.ready_at, self.stalled = change.until, change.reason
             self.end_stall(change.seen, row.at)
         elif isinstance(change, Release | Reopen):
             unread = len(self.mailbox) > row.read
@@ -160,6 +160,11 @@ class MemoryRun:
             self.ready_at = ready_at
             self.stalled = stalled
 
+    def stop_claims(self, reason: str, now: int) -> None:
+        """Too many workers died of it: it is claimed no more, but once at its deadline."""
+        late = self.deadline if self.deadline is not None and self.deadline > now else NEVER
+        self.let_go(late, reason)
+
     def end_stall(self, seen: int, now: int) -> None:
         """A stall on which somebody acted before it was there, by a message after the `seen`
         ones, is none."""
@@ -190,7 +195,7 @@ class MemoryRun:
         if self.stalled is not None and message.kind in ENDS_STALL:
             self.stalled = None
             self.crashes = 0
-        if self.owner is None:
+        if self.owner is None and self.stalled is None:
             self.ready_at = min(self.ready_at, now)
         return n
 

@@ -119,7 +119,8 @@ class MemoryStore:
                 verdicts.append("accepted")
                 self._children.after(row)
         done(verdicts)
-        self._told()
+        if self._children.sent:
+            self._told()
 
     def start(self, runs: Sequence[NewRun], done: StartDone) -> None:
         done([self._start(new) for new in runs])
@@ -247,8 +248,8 @@ class MemoryStore:
     async def define(self, definition: StoredDefinition) -> None:
         self._definitions.setdefault(definition.hash, definition)
 
-    async def publish(self, definition: StoredDefinition) -> None:
-        publish(self._definitions, definition)
+    async def publish(self, definition: StoredDefinition, *, relabel: bool = False) -> None:
+        publish(self._definitions, definition, relabel=relabel)
 
     async def definitions(self, name: str | None = None) -> Sequence[DefinitionSeen]:
         return definitions_seen(self._definitions, self._runs.values(), name)
@@ -341,8 +342,8 @@ class MemoryStore:
         while len(claims) < limit and (key := self._places.earliest(names, now)):
             run = self._runs[key]
             crashes = run.in_a_row()
-            if crashes > CRASH_LIMIT:
-                run.let_go(NEVER, crash_reason(crashes))
+            if crashes > CRASH_LIMIT and run.stalled is None:
+                run.stop_claims(crash_reason(crashes), now)
                 self._places.put(key, run)
                 continue
             if crashes >= LONE_CRASHES and claims:
@@ -361,19 +362,21 @@ class MemoryStore:
         return self._claim(worker, run)
 
     def _claim(self, worker: str, run: MemoryRun) -> Claim:
-        run.owner = worker
+        run.owner, run.stalled = worker, None
         run.epoch += 1
         key = run.new.key
         self._places.put(key, run)
         mail = len(run.mailbox)
         return Claim(key, run.new.definition, run.hash, run.epoch, run.in_a_row(), mail)
 
-    async def give_back(self, worker: str, claim: Claim, stalled: str | None) -> None:
+    async def give_back(
+        self, worker: str, claim: Claim, stalled: str | None, until: int = NEVER
+    ) -> None:
         run = self._runs.get(claim.key)
         if run is None or run.owner != worker or run.epoch != claim.epoch:
             return
         now = self.now()
-        run.let_go(NEVER if stalled is not None else now + GIVEN_BACK_FOR, stalled)
+        run.let_go(until if stalled is not None else now + GIVEN_BACK_FOR, stalled)
         if stalled is not None:
             run.end_stall(claim.mail, now)
         self._moved(claim.key, run)

@@ -7,15 +7,23 @@ from collections.abc import Iterable
 
 import msgspec
 
+from perdure.stores.labels import taken
 from perdure.stores.memory.run import MemoryRun
 from perdure.stores.port import DefinitionSeen, StoredDefinition
 
 
-def publish(known: dict[str, StoredDefinition], definition: StoredDefinition) -> None:
-    """Make it the latest of its name."""
-    found = known.get(definition.hash, definition)
-    others = [d.created for d in known.values() if d.name == found.name and d.hash != found.hash]
-    created = max([definition.created, *(time + 1 for time in others)])
+def publish(
+    known: dict[str, StoredDefinition], definition: StoredDefinition, *, relabel: bool
+) -> None:
+    """Make it the latest of its name, unless its label is another's."""
+    hash, name = definition.hash, definition.name
+    found = known.get(hash, definition)
+    others = [d for d in reversed(known.values()) if d.name == name and d.hash != hash]
+    same = [d for d in others if d.version == definition.version]
+    if same and not relabel:
+        last = max(same, key=lambda d: d.created)
+        raise taken(definition, last.hash, last.created)
+    created = max([definition.created, *(d.created + 1 for d in others)])
     known[found.hash] = msgspec.structs.replace(found, created=created)
 
 

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from perdure.model.errors import NotFound, RunActive, StoreError
-from perdure.stores.port import CRASH_LIMIT, GIVEN_BACK_FOR, LONE_CRASHES, NEVER, Claim
+from perdure.stores.port import CRASH_LIMIT, GIVEN_BACK_FOR, LONE_CRASHES, Claim
 from perdure.stores.sqlite.driver import Connection
 from perdure.stores.sqlite.queries import query, query_for
 from perdure.stores.sqlite.transaction import Transaction
@@ -43,12 +43,14 @@ def _next_batch(db: Connection, names: Sequence[str], limit: int, now: int) -> d
         due = [
             found
             for name in names
-            for found in db.execute(query("due"), (name, now, limit)).fetchall()
+            for which in ("due", "due_stalled")
+            for found in db.execute(query(which), (name, now, limit)).fetchall()
         ]
         batch: dict[bytes, int] = {}
-        for _, key, crashes in sorted(due)[:limit]:
-            if crashes > CRASH_LIMIT:
-                db.execute(query("stall"), (crash_reason(crashes), key))
+        for _, key, crashes, stalled in sorted(due)[:limit]:
+            if crashes > CRASH_LIMIT and not stalled:
+                why = {"reason": crash_reason(crashes), "key": key, "now": now}
+                db.execute(query("stall"), why)
                 break  # and look again: another may be due in its place
             if crashes >= LONE_CRASHES:
                 return batch or {key: crashes}
@@ -73,9 +75,11 @@ def claim_finished(db: Connection, worker: str, definition: str, id: str) -> Cla
     return Claim(key, name, hash, epoch, mail=mail)
 
 
-def give_back(db: Connection, worker: str, claim: Claim, stalled: str | None, now: int) -> None:
+def give_back(
+    db: Connection, worker: str, claim: Claim, stalled: str | None, until: int, now: int
+) -> None:
     """Undo a claim, for a while or until somebody acts; who acted since it was made did so."""
-    ready_at = NEVER if stalled is not None else now + GIVEN_BACK_FOR
+    ready_at = until if stalled is not None else now + GIVEN_BACK_FOR
     held = {"key": claim.key, "owner": worker, "epoch": claim.epoch}
     with Transaction(db):
         done = db.execute(query("give_back"), {**held, "ready_at": ready_at, "stalled": stalled})

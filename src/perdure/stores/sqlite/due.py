@@ -38,7 +38,7 @@ def look(db: Connection, worker: str, names: Names, limit: int, now: int) -> Loo
     """Claim what is due, or say when something will be."""
     # The version before the rows: what is written in between is news at the next look.
     version = data_version(db)
-    (first,) = db.execute(query("first_due"), (_listed(names),)).fetchone()
+    (first,) = db.execute(query("first_due"), {"names": _listed(names)}).fetchone()
     if first is not None and first <= now:
         return Look(claim_due(db, worker, names, limit, now), now, version, now)
     return Look([], now, version, first)

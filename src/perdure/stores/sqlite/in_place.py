@@ -4,6 +4,9 @@ that its users share.
 One that was moved, deleted or replaced under an open connection is written to all the same, and
 what is written is gone with the last process that has it open; two processes with two logs
 overwrite each other. Better that nothing is written.
+
+This is asked before every write. Nothing is moved, deleted or replaced but its folder changes, so
+that one look at the folder is enough, once its last change is old enough for the next one to show.
 """
 
 from __future__ import annotations
@@ -18,6 +21,9 @@ from perdure.model.errors import StoreError
 from perdure.stores.sqlite.locks import is_locked
 
 _Which: TypeAlias = tuple[int, int] | None
+#: How old the last change of a folder must be for the next one to have another time, in ns: file
+#: systems count in seconds at the worst.
+_SETTLED: Final = 3_000_000_000
 #: Seconds that a worker which is just leaving is waited for, and between two looks.
 _LEAVING: Final = 1.0
 _PAUSE: Final = 0.02
@@ -26,20 +32,34 @@ _PAUSE: Final = 0.02
 class InPlace:
     """What the three files are, as of `remember`: each a device and a number."""
 
-    __slots__ = ("_log", "_path", "_shared", "_was")
+    __slots__ = ("_folder", "_log", "_path", "_settled", "_shared", "_was")
 
     def __init__(self, path: Path) -> None:
         # As text: these are looked at before every write, and Path makes that twice as dear.
         self._path = str(path)
         self._log, self._shared = str(log_of(path)), f"{path}-shm"
         self._was: tuple[_Which, _Which, _Which] = (None, None, None)
+        # A link's target is in another folder; and what times mean elsewhere is not known.
+        plain = os.name == "posix" and not path.is_symlink()
+        self._folder = str(path.parent) if plain else None
+        #: The folder as it was when they were last looked at, and could be told from a later one.
+        self._settled: tuple[int, int, int] | None = None
 
     def remember(self) -> None:
         """They are as they are to be. A log that is not there yet is not asked for."""
+        self._settled = None
         self._was = (_which(self._path), _which(self._log), _which(self._shared))
 
     def check(self) -> None:
         """Raise StoreError when one of them is another now, or gone."""
+        folder = None if self._folder is None else _state(self._folder)
+        if folder is not None and folder == self._settled:
+            return
+        self._check_each()
+        old = folder is not None and time.time_ns() - folder[2] > _SETTLED
+        self._settled = folder if old else None
+
+    def _check_each(self) -> None:
         path, log, shared = self._was
         if _which(self._path) != path:
             raise StoreError(
@@ -92,3 +112,12 @@ def _which(path: str) -> _Which:
     except OSError:
         return None
     return found.st_dev, found.st_ino
+
+
+def _state(folder: str) -> tuple[int, int, int] | None:
+    """Which folder it is, and when its entries changed last."""
+    try:
+        found = os.stat(folder)  # noqa: PTH116
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino, found.st_mtime_ns

@@ -97,7 +97,7 @@ def outcome(row: JournalRow) -> tuple[Any, ...]:
         return (change.status, NEVER, None, row.at, *result)
     nothing = (None,) * 6
     if isinstance(change, Stall):
-        return ("running", NEVER, change.reason, *nothing)
+        return ("running", change.until, change.reason, *nothing)
     return ("running", change.ready_at, None, *nothing)
 
 

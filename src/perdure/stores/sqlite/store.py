@@ -21,6 +21,7 @@ from perdure.stores.hints import Hints
 from perdure.stores.moving import SavedRun
 from perdure.stores.port import (
     LEASE,
+    NEVER,
     Beat,
     Claim,
     CommitDone,
@@ -275,8 +276,8 @@ class SqliteStore:
         values = (d.hash, d.name, d.version, d.kind, d.source, d.created)
         await self._quiet.call(lambda db: db.execute(query("define"), values))
 
-    async def publish(self, definition: StoredDefinition) -> None:
-        await self._write.call(lambda db: versions.publish(db, definition))
+    async def publish(self, definition: StoredDefinition, *, relabel: bool = False) -> None:
+        await self._write.call(lambda db: versions.publish(db, definition, relabel=relabel))
 
     async def restore(self, saved: SavedRun, purge_at: int | None) -> Started:
         sent: Sent = []
@@ -440,8 +441,11 @@ class SqliteStore:
     async def claim_finished(self, worker: str, definition: str, id: str) -> Claim:
         return await self._write.call(lambda db: claims.claim_finished(db, worker, definition, id))
 
-    async def give_back(self, worker: str, claim: Claim, stalled: str | None) -> None:
-        await self._write.call(lambda db: claims.give_back(db, worker, claim, stalled, self.now()))
+    async def give_back(
+        self, worker: str, claim: Claim, stalled: str | None, until: int = NEVER
+    ) -> None:
+        give_back = claims.give_back
+        await self._write.call(lambda db: give_back(db, worker, claim, stalled, until, self.now()))
         if stalled is not None:
             self._hints.give()  # somebody may have acted already
 

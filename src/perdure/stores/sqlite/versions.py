@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+from perdure.stores.labels import taken
 from perdure.stores.port import DefinitionSeen, StoredDefinition
 from perdure.stores.sqlite.driver import Connection
 from perdure.stores.sqlite.queries import query
+from perdure.stores.sqlite.transaction import Transaction
 
 
-def publish(db: Connection, definition: StoredDefinition) -> None:
-    """Make it the latest of its name, in one statement."""
+def publish(db: Connection, definition: StoredDefinition, *, relabel: bool) -> None:
+    """Make it the latest of its name, unless its label is another's."""
     d = definition
     values = {
         "hash": d.hash, "name": d.name, "version": d.version, "kind": d.kind, "source": d.source,
         "created": d.created,
     }  # fmt: skip
-    db.execute(query("publish"), values)
+    with Transaction(db):
+        other = db.execute(query("same_label"), (d.name, d.version, d.hash)).fetchone()
+        if other is not None and not relabel:
+            raise taken(d, *other)
+        db.execute(query("publish"), values)
 
 
 def list_definitions(db: Connection, name: str | None) -> list[DefinitionSeen]:

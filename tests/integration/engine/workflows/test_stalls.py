@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from perdure import Canceled, Context, Signal, step, workflow
+from perdure import Context, Signal, step, workflow
 from perdure.client.run import Run
 from perdure.flow.workflow import Workflow
 from tests.virtual.engines import client_on, engine_on, killed
@@ -74,25 +74,6 @@ def test_a_run_whose_code_was_changed_stalls_and_goes_on_with_the_code_that_it_k
             assert await store.actions("order", "1") == before, "nothing is written meanwhile"
         async with engine_on(store, charges) as third:
             assert await third.get(charges, "1").result() == "charged"
-
-    run(main())
-
-
-def test_a_stalled_run_can_be_cancelled_and_stays_stalled_until_then() -> None:
-    async def main() -> None:
-        store = VirtualStore()
-        async with killed(store, charges) as first:
-            await first.start(charges, id="1")
-            await asyncio.sleep(30)
-        async with engine_on(store, ships) as second:
-            await client_on(store).get("order", "1").signal("other", 1)
-            await why(second.get(ships, "1"))
-            await second.get(ships, "1").cancel("enough")
-            await asyncio.sleep(10)
-            assert await second.get(ships, "1").status() == "running"
-        async with engine_on(store, charges) as third:
-            with pytest.raises(Canceled, match="enough"):
-                await third.get(charges, "1").result()
 
     run(main())
 

@@ -97,7 +97,7 @@ def test_a_row_of_parameters_is_repeated_and_nothing_else() -> None:
     assert query_for("append_first", 3).count("(?, ?, ?, ?, ?, ?, ?)") == 3
     assert query_for("append_first", 1) == query("append_first")
     assert query_for("claim", 2).endswith(
-        "SET owner = ?, epoch = epoch + 1\nWHERE key IN (VALUES (?), (?))\n"
+        "SET owner = ?, epoch = epoch + 1, stalled = NULL\nWHERE key IN (VALUES (?), (?))\n"
         "RETURNING key, definition, hash, epoch, mail, ready_at"
     )
 

@@ -2,7 +2,8 @@
 SELECT
     ready_at,
     key,
-{crash_count} AS crashes
+{crash_count} AS crashes,
+    0 AS stalled
 FROM run
 WHERE definition = ? AND ready_at <= ?
     AND owner IS NULL AND status = 'running' AND stalled IS NULL

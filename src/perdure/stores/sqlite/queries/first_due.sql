@@ -1,11 +1,22 @@
--- When the first free run of these definitions is due: one step into the claim index for each.
-SELECT min(
-    (
-        SELECT ready_at FROM run
-        WHERE definition = name.value
-            AND owner IS NULL AND status = 'running' AND stalled IS NULL
-        ORDER BY ready_at
-        LIMIT 1
-    )
+-- When the first free run of these definitions is due: one step into the claim index for each, and
+-- a walk over its stalled runs, which are few.
+SELECT min(first)
+FROM (
+    SELECT
+        (
+            SELECT ready_at FROM run
+            WHERE definition = name.value
+                AND owner IS NULL AND status = 'running' AND stalled IS NULL
+            ORDER BY ready_at
+            LIMIT 1
+        ) AS first
+    FROM json_each(:names) AS name
+    UNION ALL
+    SELECT
+        (
+            SELECT min(ready_at) FROM run
+            WHERE definition = name.value
+                AND owner IS NULL AND status = 'running' AND stalled IS NOT NULL
+        ) AS first
+    FROM json_each(:names) AS name
 )
-FROM json_each(?) AS name

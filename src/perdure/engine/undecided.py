@@ -1,0 +1,61 @@
+"""What becomes of an event, or of a message, that could not be decided on.
+
+Trouble with the store passes: the same is tried again. A message that does not apply is recorded
+as refused. Whatever else it is, the run cannot go on and stalls with the reason. But code that
+cannot go on keeps no run from its end: one that was cancelled, or whose time is over, is let go and
+loaded again, to end without its code.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING, Any
+
+from perdure.engine.coding import is_over
+from perdure.engine.outages import READING
+from perdure.kernel.code.machine import CodeMachine
+from perdure.kernel.code.stuck import Stuck
+from perdure.model.errors import PayloadMissing, PerdureError, StoreError
+from perdure.stores.port import Mail
+
+if TYPE_CHECKING:
+    from perdure.engine.live_run import LiveRun
+    from perdure.engine.shell import Shell
+
+_log = logging.getLogger("perdure.engine")
+
+
+def undecided(shell: Shell, live: LiveRun, came: Any, error: Exception) -> None:
+    """`came`: the event or message at whose turn this error was raised."""
+    name = f"{live.definition.name}/{live.run_id}"
+    if isinstance(error, PayloadMissing):
+        _cannot_go_on(shell, live, came, f"a value it needs is gone: {error}")
+    elif isinstance(error, StoreError):
+        shell.outages.note(READING, error)
+        live.decide_later(came)
+    elif isinstance(error, Stuck):
+        _log.error("%s: %s", name, error)
+        _cannot_go_on(shell, live, came, str(error))
+    elif isinstance(error, PerdureError) and type(came) is Mail:
+        _log.info("%s: refused a message: %s", name, error)
+        live.refuse(came, error)
+    else:
+        _log.error("%s cannot go on", name, exc_info=error)
+        _cannot_go_on(shell, live, came, f"the engine could not apply an event: {error}")
+
+
+def _cannot_go_on(shell: Shell, live: LiveRun, came: Any, why: str) -> None:
+    """The code may have run half-way: its snapshot says more than its journal, and is dropped."""
+    cancelled = any(is_cancel(one) for one in (came, *(live.inbox or ())))
+    if isinstance(live.machine, CodeMachine) and (
+        cancelled or is_over(live.run, shell.clock.now())
+    ):
+        shell.given_up[live.key] = why
+        live.load_again()
+    else:
+        live.stall(why)
+
+
+def is_cancel(came: Any) -> bool:
+    """Whether this is a message by which somebody cancels the run."""
+    return type(came) is Mail and came.kind == "cancel"
