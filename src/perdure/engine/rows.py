@@ -9,7 +9,6 @@ from perdure.codec.journal import encode_row
 from perdure.engine.children import outgoing
 from perdure.engine.ending import finish_of
 from perdure.kernel.actions import CancelChild, Continued, FinishRun, StartChild, Transition
-from perdure.kernel.code.machine import CodeMachine
 from perdure.stores.children import Outgoing
 from perdure.stores.port import Continue, JournalRow, RunChange
 
