@@ -54,16 +54,15 @@ class StepHandler:
     def run(self, attempt: Attempt, context: StepContext, /) -> Coroutine[Any, Any, Any]:
         """What the step's function returned. Raises Permanent of InvalidRequest when recorded
         arguments do not fit the function (any more), and what the function raised."""
-        step = attempt.step
+        step, values, input = attempt.step, self._values, attempt.input
         try:
-            args, kwargs = step.packer.unpack(self._read(attempt.input))
+            if values is not None and input is not UNSET:
+                input = values.read(input)
+            args, kwargs = step.packer.unpack(input)
         except InvalidRequest as error:
             raise Permanent(error) from error
         done = self._tasks.perform(step, step.fn, step.is_async, context, args, kwargs)
-        return done if self._values is None else _written(self._values, done)
-
-    def _read(self, input: Any) -> Any:
-        return input if self._values is None or input is UNSET else self._values.read(input)
+        return done if values is None else _written(values, done)
 
     async def close(self) -> None:
         """The threads are not its own."""

@@ -249,9 +249,9 @@ class WorkflowLoop(asyncio.AbstractEventLoop):
     def _forget(self, task: Any) -> None:
         self._tasks.pop(task.place, None)
 
-    def get_debug(self) -> bool:
-        """Never: slow callbacks are the engine's to notice."""
-        return False
+    #: Never: slow callbacks are the engine's to notice. Every future asks: `bool()` is no call of
+    #: ours.
+    get_debug = bool
 
     def is_running(self) -> bool:
         """Always: code that runs here is run by it."""
