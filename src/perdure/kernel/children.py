@@ -44,8 +44,6 @@ def _asked(turn: Turn, node: PlannedNode) -> tuple[str, str, Raw | None]:
     """The run that the resolved spec asks for (definition, id), and its input if it gets one."""
     run, write = turn.run, turn.deps.codec.write
     spec = node.spec.render({} if node.constant else turn.scope(node.reads))
-    if node.spec.secrets:
-        raise InvalidRequest("what another run is given is recorded: it may not read secrets")
     if not isinstance(spec, dict):
         raise InvalidRequest('a CHILD needs an object, as in {"workflow": "payment"}')
     for key in spec:
