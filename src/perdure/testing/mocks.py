@@ -145,11 +145,14 @@ def _steps(
     return by_node, by_step
 
 
-def workers_of(graph: Graph, beside: Iterable[Definition[Any, Any]]) -> dict[str, PlannedNode]:
+def workers_of(
+    graph: Graph | None, beside: Iterable[Definition[Any, Any]]
+) -> dict[str, PlannedNode]:
     """The nodes that are answered for: by id, of other graphs by "graph.id"."""
-    found = {id: node for id, node in graph.plan.nodes.items() if node.type in ANSWERED}
+    plans = {} if graph is None else graph.plan.nodes
+    found = {id: node for id, node in plans.items() if node.type in ANSWERED}
     for other in beside:
-        if isinstance(other, Graph) and other.name != graph.name:
+        if isinstance(other, Graph) and (graph is None or other.name != graph.name):
             nodes = other.plan.nodes.items()
             found.update({f"{other.name}.{id}": n for id, n in nodes if n.type in ANSWERED})
     return found

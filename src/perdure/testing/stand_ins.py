@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, Final, NoReturn
+from typing import Any, Final, NoReturn, Protocol
 
 from msgspec import UNSET
 
@@ -70,12 +70,24 @@ class Answers:
         raise AssertionError("unreachable")
 
 
+class Answering(Protocol):
+    """Who answers for attempts; see Answers."""
+
+    async def given(
+        self, workflow: str, node: str, step: str, number: int, /, *args: Any, **kwargs: Any
+    ) -> Any:
+        """See Answers.given."""
+
+    async def to(self, workflow: str, node: str, step: str, number: int) -> Reply:
+        """See Answers.to."""
+
+
 class MockedStep:
     """A step whose function is a reply of the table (see TaskHandler's RunnableStep)."""
 
     is_async = True
 
-    def __init__(self, name: str, real: RunnableStep | None, answers: Answers) -> None:
+    def __init__(self, name: str, real: RunnableStep | None, answers: Answering) -> None:
         self.name = name
         self.retry = Retry(1) if real is None else real.retry
         self.timeout_us = 60 * SECOND if real is None else real.timeout_us
@@ -103,7 +115,7 @@ class MockedStep:
 class MockedHttp(HttpHandler):
     """Reads requests as HttpHandler does and sends none."""
 
-    def __init__(self, answers: Answers, clock: Clock, redact: Callable[[str], str]) -> None:
+    def __init__(self, answers: Answering, clock: Clock, redact: Callable[[str], str]) -> None:
         super().__init__(None, redact)
         self._answers = answers
         self._clock = clock
@@ -132,7 +144,7 @@ class MockedHttp(HttpHandler):
 
 
 def task_handler(
-    names: Iterable[str], real: Mapping[str, RunnableStep], answers: Answers
+    names: Iterable[str], real: Mapping[str, RunnableStep], answers: Answering
 ) -> TaskHandler:
     """The real handler, of mocked steps."""
     steps: dict[str, RunnableStep] = {

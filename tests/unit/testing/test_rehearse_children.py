@@ -9,7 +9,7 @@ import pytest
 from perdure import Context, step, workflow
 from perdure.model.errors import InvalidRequest
 from perdure.testing import play, rehearse
-from tests.unit.testing.documents import chain, task
+from tests.unit.testing.documents import chain, http, task
 
 
 def child(id: str, workflow: str = "payment", **rest: Any) -> dict[str, Any]:
@@ -125,3 +125,26 @@ def test_a_child_that_nobody_runs_is_told_of() -> None:
     played = play(order)
     assert played.status == "waiting"
     assert "waits for run payment/order/rehearsal/payment" in played.reason
+
+
+def test_a_played_workflow_calls_graphs_whose_nodes_are_answered_for() -> None:
+    retry = {"attempts": 2, "initial": 0}
+    nodes = [
+        http("ask", retry=retry),
+        {"id": "charge", "type": "TASK", "spec": {"step": "charge", "input": {"total": 3}}},
+    ]
+    paying = chain(*nodes, name="paying", output="{{tasks.charge.output}}")
+
+    @workflow(max_duration="1h")
+    async def order(ctx: Context) -> Any:
+        return await ctx.child(paying, {"sum": 1})
+
+    answers = {
+        "paying.ask": [{"status": 503}, {"status": 200}],
+        charge: lambda given: given["total"],
+    }
+    played = play(order, steps=answers, beside=[paying])
+    assert played.result() == 3
+    assert [call.step for call in played.calls] == ["paying.ask", "paying.ask", "charge"]
+    with pytest.raises(InvalidRequest, match="step charge is called"):
+        play(order, steps={"paying.ask": {"status": 200}}, beside=[paying])
