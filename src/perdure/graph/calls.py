@@ -84,7 +84,9 @@ def _child(
     definition = definitions.get(name)
     if definition is None:
         message = f'no workflow or graph "{name}" is known here'
-        hint = did_you_mean(name, list(definitions)) or "list it with --app, or publish it"
+        hint = did_you_mean(name, list(definitions))
+        if not hint.startswith("did you mean"):
+            hint = "list it with --app, or publish it"
         yield Finding(f"{at}/workflow", message, node.id, hint, "warning")
         return
     input = spec.get("input")
