@@ -137,14 +137,18 @@ def _made(
     try:
         if typed and input is not None and live.definition.kind != TYPED:
             input = shell.deps.codec.sealed(input)
+        request, owned = StartRequest(definition, child.id, input), shell.births.takes(definition)
         beginning = begin(
-            StartRequest(definition, child.id, input), shell.deps,
-            key=shell.ids.key(), worker=shell.worker, owned=False, commit=shell.next_commit(),
+            request, shell.deps, key=shell.ids.key(), worker=shell.worker, owned=owned,
+            commit=shell.next_commit(), at_once=False,
         )  # fmt: skip
     except Exception as error:
         # It fails the call, unless the run is there already: one that is joined has its own input.
         return _refused(ask, error, typed)
-    close(beginning.machine, f"{child.definition}/{child.id}")
+    if owned:
+        shell.births.expect(ask.call, request, beginning)
+    else:
+        close(beginning.machine, f"{child.definition}/{child.id}")
     if not shell.claims.serves(definition):
         _log.info(
             "%s/%s is a child of %s/%s and waits for a worker that serves %s: this one does not",

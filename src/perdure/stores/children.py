@@ -64,12 +64,13 @@ class Asked(msgspec.Struct, frozen=True, gc=False):
 
 
 class StartedBody(msgspec.Struct, frozen=True):
-    """Of "child-started"."""
+    """Of "child-started". `key`: of the run that was made for the call, in hexadecimal."""
 
     task: str
     node: str
     created: bool
     typed: bool = False
+    key: str = ""
 
 
 class FinishedBody(msgspec.Struct, frozen=True):
@@ -99,7 +100,8 @@ def finished_id(task: str) -> str:
 
 def started_message(to: tuple[str, str], start: ChildStart, created: bool) -> Message:
     """To the run (definition, id) whose call asked."""
-    body = msgspec.json.encode(StartedBody(start.task, start.node, created, start.typed))
+    key = start.run.key.hex() if created and start.run is not None else ""
+    body = msgspec.json.encode(StartedBody(start.task, start.node, created, start.typed, key))
     return Message(*to, started_id(start.task), STARTED, start.node, body)
 
 
@@ -125,3 +127,8 @@ def cancel_message(to: tuple[str, str], task: str, reason: str) -> Message:
 def was_created(body: bytes | None) -> bool:
     """What a message said that is in the mailbox."""
     return msgspec.json.decode(body or b"", type=StartedBody).created
+
+
+def made_key(body: bytes | None) -> bytes:
+    """Of the run that was made, by such a message; empty where it was there before."""
+    return bytes.fromhex(msgspec.json.decode(body or b"", type=StartedBody).key)
