@@ -183,7 +183,9 @@ class Runners:
 
     def _waits_for_row(self) -> bool:
         live = self._live
-        return live.under_way is not None and self.waiter is None and not live.dead
+        if live.under_way is None or self.waiter is not None or live.dead:
+            return False
+        return live.run.status not in TERMINAL  # its last row lets nothing start
 
     async def _give_way(self, order: Order | None) -> Order | None:
         """Let others run, with no attempt in hand: what its steps left behind may cancel this
