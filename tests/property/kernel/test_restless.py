@@ -160,8 +160,9 @@ class Restless:
         """Of every run that is asked for: it is there, or has ended."""
         events: list[Event] = []
         for node, call in calls(self.h).items():
-            failure = FailureRecord("Boom", "it broke")
-            events += [ChildStarted(call, node, created) for created in (True, False)]
+            failure, child = FailureRecord("Boom", "it broke"), self.h.nodes[node].child
+            if child is not None and child.created is None:
+                events += [ChildStarted(call, node, created) for created in (True, False)]
             events += [ChildFinished(call, node, "completed", text({"n": 1}))] * 2
             events += [ChildFinished(call, node, s, None, failure) for s in ("failed", "canceled")]
         return events
