@@ -6,6 +6,9 @@
 A listener gets the events of the class it names, those of subclasses included. It hears what this
 engine does and records; what another process does is that one's to tell. Events carry no inputs
 and outputs: ask the run for those.
+
+A client has events of its own, `ClientEvent`s: what it asked for and what was granted, wherever the
+run is worked on. They say nothing of how runs end.
 """
 
 from __future__ import annotations
@@ -17,10 +20,10 @@ import msgspec
 from perdure.model.errors import Failure
 
 __all__ = [
-    "ReportIgnored", "RunEvent", "StepCompleted", "StepEvent", "StepFailed", "StepRetrying",
-    "StepSkipped", "StepStarted", "WaitEnded", "WaitStarted", "WorkflowCanceled",
-    "WorkflowCompleted", "WorkflowFailed", "WorkflowFinished", "WorkflowPaused",
-    "WorkflowStarted", "WorkflowUnpaused",
+    "ClientEvent", "ReportIgnored", "RunCanceled", "RunEvent", "RunSignaled", "RunStarted",
+    "StepCompleted", "StepEvent", "StepFailed", "StepRetrying", "StepSkipped", "StepStarted",
+    "WaitEnded", "WaitStarted", "WorkflowCanceled", "WorkflowCompleted", "WorkflowFailed",
+    "WorkflowFinished", "WorkflowPaused", "WorkflowStarted", "WorkflowUnpaused",
 ]  # fmt: skip
 
 
@@ -122,3 +125,25 @@ class ReportIgnored(StepEvent, frozen=True, kw_only=True):
 
     attempt: int
     reason: str
+
+
+class ClientEvent(msgspec.Struct, frozen=True, kw_only=True):
+    """A call of this client's succeeded; the base of these. `time`: aware, UTC."""
+
+    workflow: str
+    run_id: str
+    time: datetime
+
+
+class RunStarted(ClientEvent, frozen=True, kw_only=True):
+    """The client started a run. Not told of one that was there already."""
+
+
+class RunSignaled(ClientEvent, frozen=True, kw_only=True):
+    """The client sent a signal, and it is kept. `signal`: its name, with its key if it has one."""
+
+    signal: str
+
+
+class RunCanceled(ClientEvent, frozen=True, kw_only=True):
+    """The client asked a run to end as canceled; the run may have ended already."""

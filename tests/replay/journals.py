@@ -368,6 +368,20 @@ def children() -> Journal:
     ]
 
 
+def traced() -> Journal:
+    """A workflow that was started within a trace, and goes on as new in it."""
+    trace = {"traceparent": "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"}
+    return [
+        [Transition(AT, [_opened(trace=trace), BeginRun()])],
+        [
+            Transition(
+                AT + 1,
+                [Continued("order", "order-1", "3", "9f2c", "3.11", trace=trace), BeginRun()],
+            )
+        ],
+    ]
+
+
 JOURNALS = {
     "order-v1": order,
     "failure-v1": failure,
@@ -379,6 +393,7 @@ JOURNALS = {
     "workflow-v1": workflow,
     "continued-v1": continued,
     "children-v1": children,
+    "traced-v1": traced,
 }
 
 

@@ -9,7 +9,10 @@ import pytest
 
 from tests.tidy.tree import ROOT
 
-EXTRAS = ("aiohttp", "fastjsonschema", "pysqlite3", "rich", "yaml", "hypothesis", "pytest")
+EXTRAS = (
+    *("aiohttp", "fastjsonschema", "opentelemetry", "pysqlite3", "rich", "yaml"),
+    *("hypothesis", "pytest"),
+)
 ENTRANCES = ("perdure", "perdure.cli.main")
 
 

@@ -26,6 +26,7 @@ PLACES = {
     "click": ("perdure.cli",),
     "cronsim": ("perdure.engine",),
     "aiohttp": ("perdure.engine.handlers",),
+    "opentelemetry": ("perdure.telemetry",),
     "fastjsonschema": ("perdure.graph.inputs",),
     "yaml": ("perdure.graph.yaml_nodes",),
     "yarl": ("perdure.engine.handlers",),  # comes with aiohttp, which takes URLs as its own

@@ -6,12 +6,13 @@ change that, and run the script again.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any, TypeVar, Unpack, overload
 
 from perdure.blocking.mirroring import Mirrored
 from perdure.blocking.run import Run
+from perdure.client.client import Listen
 from perdure.client.definitions import DefinitionInfo
 from perdure.client.options import RunOptions, StartOptions
 from perdure.client.run import RunInfo
@@ -20,9 +21,11 @@ from perdure.flow.driver import Driver
 from perdure.model.definition import Definition
 from perdure.model.status import RunStatus
 from perdure.stores.port import Store
+from perdure.telemetry import Telemetry
 
 I = TypeVar("I")  # noqa: E741
 O = TypeVar("O")  # noqa: E741
+Ev = TypeVar("Ev")
 
 
 class Client(Mirrored):
@@ -30,12 +33,20 @@ class Client(Mirrored):
     threads, and in a child after a fork; making one does no I/O.
 
     codec: how values of workflows are recorded, JSON as it is unless given; the same for all who
-    work with these runs."""
+    work with these runs. telemetry: where calls are observed, unless given what the process has
+    set OpenTelemetry to."""
 
     Handle = Run
 
-    def __init__(self, store: str | Store | Driver, /, *, codec: Codec | None = None) -> None:
-        super()._make(store, codec=codec)
+    def __init__(
+        self,
+        store: str | Store | Driver,
+        /,
+        *,
+        codec: Codec | None = None,
+        telemetry: Telemetry | None = None,
+    ) -> None:
+        super()._make(store, codec=codec, telemetry=telemetry)
 
     @overload
     def start(
@@ -123,6 +134,14 @@ class Client(Mirrored):
                 workflow=workflow, status=status, metadata=metadata, created_after=created_after
             )
         )
+
+    def listen(self, event: type[Ev], /) -> Callable[[Listen[Ev]], Listen[Ev]]:
+        """Decorate a function that is to hear of calls of this client that succeeded, one at a
+        time and in order: RunStarted, RunSignaled, RunCanceled of perdure.feed, or ClientEvent for
+        all. It may be async. What it raises is logged and changes nothing. Raises InvalidRequest
+        for other events."""
+        made: Callable[[Listen[Ev]], Listen[Ev]] = self._apply(lambda: self._async.listen(event))
+        return made
 
     def publish(
         self, definition: Definition[Any, Any], /, *, relabel: bool = False

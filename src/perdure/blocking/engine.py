@@ -11,8 +11,8 @@ from typing import TypeVar
 
 from perdure.blocking.client import Client
 from perdure.blocking.mirroring import Serving
+from perdure.client.client import Listen
 from perdure.client.engine import Engine as AsyncEngine
-from perdure.client.engine import Listen
 from perdure.engine.handlers.http import HttpOptions
 from perdure.engine.secrets import Secrets
 from perdure.engine.shell import PARK_AFTER, POLL
@@ -21,6 +21,7 @@ from perdure.flow.driver import Driver
 from perdure.flow.registry import Listed
 from perdure.model.durations import Duration
 from perdure.stores.port import Store
+from perdure.telemetry import Telemetry
 
 Ev = TypeVar("Ev")
 
@@ -31,7 +32,8 @@ class Engine(Serving, Client):
     definitions: graphs and steps, or modules that hold them. resources: objects steps ask for by
     type. secrets: what `secrets.<name>` in graph documents reads, a mapping or a function.
     http: limits and options of HTTP nodes. threads: how many `def` steps run at once. grace: how
-    long running attempts may take to end when the engine closes. codec: see Client.
+    long running attempts may take to end when the engine closes. codec, telemetry: see Client;
+    attempts are observed as well.
 
     On entering, runs that an earlier process left go on. Raises DefinitionError for what is
     wrong with the definitions, also for steps that a graph calls and that were not given. A graph
@@ -57,6 +59,7 @@ class Engine(Serving, Client):
         park_after: Duration = PARK_AFTER,
         name: str = "",
         codec: Codec | None = None,
+        telemetry: Telemetry | None = None,
     ) -> None:
         super()._make(
             store,
@@ -70,6 +73,7 @@ class Engine(Serving, Client):
             park_after=park_after,
             name=name,
             codec=codec,
+            telemetry=telemetry,
         )
 
     def resume(self) -> int:

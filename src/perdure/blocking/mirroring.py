@@ -68,8 +68,10 @@ class Mirrored:
                     f"this client's store belongs to process {self._pid}, of which this is a "
                     "child: make the client with the URL of a store that processes share"
                 )
-        _parents.append(self._twin)
+        before = self._twin
+        _parents.append(before)
         self._new()
+        self._twin._telling.listeners.inherit(before._telling.listeners)
 
     def _call(self, coroutine: Coroutine[Any, Any, Any]) -> Any:
         """Await it on the loop thread. Handles in errors become synchronous ones."""

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from perdure.cli.app import find_apps, load_apps
 from perdure.cli.exits import USAGE, usage
+from perdure.cli.findings import findings_in
 from perdure.cli.options import FileType, json_option
 from perdure.cli.output import print_json
 from perdure.cli.target import document
 
 if TYPE_CHECKING:
-    from perdure.flow.registry import Registry
     from perdure.model.graph_rules import Finding
 
 
@@ -51,26 +49,6 @@ def lint(
     bad = {"error", "warning"} if strict else {"error"}
     if any(finding.severity in bad for found in checked.values() for finding in found):
         click.get_current_context().exit(USAGE)
-
-
-def findings_in(file: str, known: Registry | None) -> list[Finding]:
-    """All that is wrong or doubtful in a file, or in standard input (`-`). `known`: what it may
-    call."""
-    from perdure.graph.lint import lint as findings_of
-    from perdure.graph.read import MAX_BYTES
-    from perdure.graph.source import format_of
-    from perdure.model.graph_rules import Finding
-
-    try:
-        if file == "-":
-            text = sys.stdin.buffer.read(MAX_BYTES + 1)
-        else:
-            with Path(file).open("rb") as source:
-                text = source.read(MAX_BYTES + 1)
-    except OSError as error:
-        return [Finding("", f"the file cannot be read: {error.strerror}")]
-    steps, definitions = (None, None) if known is None else (known.steps, known.definitions)
-    return findings_of(text, format=format_of(file, text), steps=steps, definitions=definitions)
 
 
 def _json(file: str, found: list[Finding]) -> dict[str, Any]:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from perdure.cli.app import check_steps, find_apps, load_apps
+from perdure.cli.findings import findings_in
 from perdure.cli.options import FileType, json_option, shared, store_option
 from perdure.cli.output import print_json
 
@@ -51,8 +52,6 @@ def publish(file: str, apps: tuple[str, ...], relabel: bool, store: str, as_json
 
 
 def _warnings(file: str, known: Registry | None) -> list[Finding]:
-    from perdure.cli.lint import findings_in
-
     found = findings_in(file, known)
     return [finding for finding in found if finding.severity == "warning"]
 

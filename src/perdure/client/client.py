@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import AsyncIterator, Mapping, Sequence
+import sys
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from datetime import datetime
-from typing import Any, Self, TypeVar, Unpack, cast, overload
+from typing import Any, Self, TypeAlias, TypeVar, Unpack, cast, overload
 
 from msgspec import Raw
 
 from perdure.client.definitions import DefinitionInfo, infos
 from perdure.client.options import RunOptions, StartOptions
 from perdure.client.run import KEEP, Run, RunInfo, info_of
+from perdure.client.telling import Telling
 from perdure.client.urls import store_of
 from perdure.codec.values import JsonCodec
 from perdure.drivers.native import NativeDriver, rebuild
@@ -23,6 +25,7 @@ from perdure.flow.codec import Codec, TypedCodec, codec_of, written
 from perdure.flow.driver import Driver, driver_as
 from perdure.flow.step import Step
 from perdure.flow.workflow import Workflow
+from perdure.model.carrier import checked_carrier
 from perdure.model.definition import Definition
 from perdure.model.driving import StartRequest
 from perdure.model.durations import microseconds
@@ -35,11 +38,15 @@ from perdure.model.errors import (
 from perdure.model.names import check_run_id
 from perdure.model.status import RunStatus
 from perdure.stores.port import RunQuery, Store
+from perdure.telemetry import Telemetry
+from perdure.telemetry.observation import UNOBSERVED, Call, Unobserved
+from perdure.telemetry.service import OPENTELEMETRY, telemetry_of
 
 I = TypeVar("I")  # noqa: E741
 O = TypeVar("O")  # noqa: E741
 D = TypeVar("D")
-
+Ev = TypeVar("Ev")
+Listen: TypeAlias = Callable[[Ev], Awaitable[None] | None]
 
 _log = logging.getLogger("perdure.client")
 
@@ -52,12 +59,22 @@ class Client:
     tasks of one event loop; making one does no I/O.
 
     codec: how values of workflows are recorded, JSON as it is unless given; the same for all who
-    work with these runs."""
+    work with these runs. telemetry: where calls are observed, unless given what the process has
+    set OpenTelemetry to."""
 
-    def __init__(self, store: str | Store | Driver, /, *, codec: Codec | None = None) -> None:
+    def __init__(
+        self,
+        store: str | Store | Driver,
+        /,
+        *,
+        codec: Codec | None = None,
+        telemetry: Telemetry | None = None,
+    ) -> None:
         self._codec = JsonCodec() if codec is None else TypedCodec(codec)
         self._clock = SystemClock()
         self._new_id = Ids(self._clock.now).text
+        self._telemetry = telemetry
+        self._telling = Telling(self._clock.now)
         self._driver = self._driver_of(store)
 
     def _driver_of(self, store: str | Store | Driver) -> Driver:
@@ -73,7 +90,10 @@ class Client:
         return self
 
     async def __aexit__(self, *exc: object) -> None:
-        await self._driver.close()
+        try:
+            await self._telling.close()
+        finally:
+            await self._driver.close()
 
     async def _opened(self) -> None:
         await self._driver.open()
@@ -133,33 +153,38 @@ class Client:
         InvalidRequest and the like with nothing written, StoreError when it is not known whether
         the start was recorded.
         """
-        if options.get("using") is not None:
-            message = "starting in the caller's transaction is not there yet: leave out using="
-            raise Unsupported(message)
-        resolved = _declared(definition)
-        if not isinstance(resolved, Definition):
-            resolved = await self._driver.definition(resolved)
-        config, id = options.get("config"), options.get("id")
-        request = StartRequest(
-            resolved,
-            self._new_id() if id is None else check_run_id(id),
-            None if input is None else self._written(resolved, input),
-            None if config is None else Raw(self._codec.encode(config)),
-            options.get("metadata") or {},
-            options.get("start_node"),
-            microseconds(options["delay"], "delay") if "delay" in options else 0,
-        )
-        if not isinstance(self._driver, NativeDriver):  # that one asks as it decides
-            resolved.check_input(request.input, self._codec)
-        created = await self._driver.start(request)
-        run: Run[Any] = Run(self, resolved, request.id)
-        if not created:
-            if options.get("if_exists", "raise") == "raise":
-                message = f"{run} is there already: use if_exists='join' to join it"
-                raise AlreadyStarted(message, run)
-            if request.input is not None and driver_as(self._driver, NativeDriver) is not None:
-                await self._compare(run, self._codec.decode(bytes(request.input)))
-        return run
+        with self._observed("start", definition, options.get("trace")) as call:
+            if options.get("using") is not None:
+                message = "starting in the caller's transaction is not there yet: leave out using="
+                raise Unsupported(message)
+            resolved = _declared(definition)
+            if not isinstance(resolved, Definition):
+                resolved = await self._driver.definition(resolved)
+            config, id = options.get("config"), options.get("id")
+            request = StartRequest(
+                resolved,
+                self._new_id() if id is None else check_run_id(id),
+                None if input is None else self._written(resolved, input),
+                None if config is None else Raw(self._codec.encode(config)),
+                options.get("metadata") or {},
+                options.get("start_node"),
+                microseconds(options["delay"], "delay") if "delay" in options else 0,
+                call.carrier(checked_carrier(options.get("trace"))),
+            )
+            if not isinstance(self._driver, NativeDriver):  # that one asks as it decides
+                resolved.check_input(request.input, self._codec)
+            created = await self._driver.start(request)
+            run: Run[Any] = Run(self, resolved, request.id)
+            if created:
+                self._telling.started(run.workflow, run.id)
+            else:
+                call.exists()
+                if options.get("if_exists", "raise") == "raise":
+                    message = f"{run} is there already: use if_exists='join' to join it"
+                    raise AlreadyStarted(message, run)
+                if request.input is not None and driver_as(self._driver, NativeDriver) is not None:
+                    await self._compare(run, self._codec.decode(bytes(request.input)))
+            return run
 
     async def _compare(self, run: Run[Any], input: Any) -> None:
         """Warn when the run that is joined was started with another input."""
@@ -235,6 +260,20 @@ class Client:
                 query.definition, query.status, query.created_after, page[-1].key, query.limit
             )
 
+    # ------------------------------------------------------------------ hearing
+
+    def listen(self, event: type[Ev], /) -> Callable[[Listen[Ev]], Listen[Ev]]:
+        """Decorate a function that is to hear of calls of this client that succeeded, one at a
+        time and in order: RunStarted, RunSignaled, RunCanceled of perdure.feed, or ClientEvent for
+        all. It may be async. What it raises is logged and changes nothing. Raises InvalidRequest
+        for other events."""
+
+        def register(call: Listen[Ev]) -> Listen[Ev]:
+            self._telling.listen(event, call)
+            return call
+
+        return register
+
     # ------------------------------------------------------------------ versions
 
     async def publish(
@@ -257,6 +296,16 @@ class Client:
         return infos(await self._store.definitions(name))
 
     # ------------------------------------------------------------------ for handles
+
+    def _observed(
+        self, operation: str, of: object, trace: Mapping[str, str] | None = None
+    ) -> Call | Unobserved:
+        """What stands around a call: it is seen, if anybody looks."""
+        if self._telemetry is None and OPENTELEMETRY not in sys.modules:
+            return UNOBSERVED
+        telemetry = telemetry_of(self._telemetry)
+        workflow = of.name if isinstance(of, Definition) else of
+        return UNOBSERVED if telemetry is None else Call(telemetry, operation, workflow, trace)
 
     async def _retry(
         self,

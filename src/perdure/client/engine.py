@@ -7,10 +7,10 @@ import logging
 import os
 import signal
 import socket
-from collections.abc import Awaitable, Callable, Iterable, Mapping
-from typing import Self, TypeAlias, TypeVar
+from collections.abc import Callable, Iterable, Mapping
+from typing import Self, TypeVar
 
-from perdure.client.client import Client
+from perdure.client.client import Client, Listen
 from perdure.client.working import WorkingDriver
 from perdure.drivers.native import NativeDriver, rebuild
 from perdure.engine.handlers.http import HttpHandler, HttpOptions
@@ -22,6 +22,7 @@ from perdure.engine.resources import Resources
 from perdure.engine.secrets import Secrets
 from perdure.engine.shell import PARK_AFTER, POLL, Shell
 from perdure.expr import reveal
+from perdure.feed import ClientEvent
 from perdure.flow.calling import STEP_TYPE
 from perdure.flow.codec import Codec, StepValues
 from perdure.flow.driver import Driver
@@ -29,11 +30,11 @@ from perdure.flow.registry import Listed, Registry
 from perdure.model.durations import SECOND, Duration, microseconds
 from perdure.model.errors import Unsupported
 from perdure.stores.port import Store, WorkerInfo
+from perdure.telemetry import Telemetry
 
 _log = logging.getLogger("perdure.engine")
 
 Ev = TypeVar("Ev")
-Listen: TypeAlias = Callable[[Ev], Awaitable[None] | None]
 
 
 class Engine(Client):
@@ -42,7 +43,8 @@ class Engine(Client):
     definitions: graphs and steps, or modules that hold them. resources: objects steps ask for by
     type. secrets: what `secrets.<name>` in graph documents reads, a mapping or a function.
     http: limits and options of HTTP nodes. threads: how many `def` steps run at once. grace: how
-    long running attempts may take to end when the engine closes. codec: see Client.
+    long running attempts may take to end when the engine closes. codec, telemetry: see Client;
+    attempts are observed as well.
 
     On entering, runs that an earlier process left go on. Raises DefinitionError for what is
     wrong with the definitions, also for steps that a graph calls and that were not given. A graph
@@ -66,8 +68,9 @@ class Engine(Client):
         park_after: Duration = PARK_AFTER,
         name: str = "",
         codec: Codec | None = None,
+        telemetry: Telemetry | None = None,
     ) -> None:
-        super().__init__(store, codec=codec)
+        super().__init__(store, codec=codec, telemetry=telemetry)
         registry = Registry.of(definitions)
         secret = secrets if isinstance(secrets, Secrets) else Secrets(secrets)
         tasks = TaskHandler(registry.steps, threads)
@@ -102,6 +105,7 @@ class Engine(Client):
         self._working = WorkingDriver(self._driver, registry, shell)
         self._driver = self._working
         self._shell = self._working.shell
+        self._shell.telemetry = telemetry
 
     async def __aenter__(self) -> Self:
         await super().__aenter__()
@@ -148,6 +152,8 @@ class Engine(Client):
         """Decorate a function that is to hear of events of this class (see perdure.feed), after
         they are durable, one at a time and in order. It may be async. What it raises is logged
         and changes nothing."""
+        if issubclass(event, ClientEvent):
+            return super().listen(event)
 
         def register(call: Listen[Ev]) -> Listen[Ev]:
             self._shell.feed.listen(event, call)

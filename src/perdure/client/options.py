@@ -13,8 +13,9 @@ IfExists = Literal["raise", "join"]
 class StartOptions(TypedDict, total=False):
     """id: unique among the runs of the definition; left out, a UUIDv7 is made. delay: how long
     until the run is due. metadata: text by name, shown beside the run. config, start_node: for
-    graphs. if_exists: "raise" AlreadyStarted, or "join" the run that is there. using: the
-    caller's own transaction (not there yet)."""
+    graphs. if_exists: "raise" AlreadyStarted, or "join" the run that is there. trace: the carrier
+    of the trace that the start belongs to, by default the current one; only from whom you trust.
+    using: the caller's own transaction (not there yet)."""
 
     id: str | None
     delay: Duration
@@ -22,6 +23,7 @@ class StartOptions(TypedDict, total=False):
     config: Mapping[str, Any] | None
     start_node: str | None
     if_exists: IfExists
+    trace: Mapping[str, str] | None
     using: object
 
 

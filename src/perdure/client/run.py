@@ -85,16 +85,17 @@ class Run(Generic[T_co]):
         `timeout` bounds this wait only, never the run: when it is over, TimedOut is raised with
         kind "workflow.timeout" and the run goes on. A run that is stalled may go on, and is
         waited for; why it is stalled is logged once."""
-        if timeout is None:
-            return await self._result()
-        seconds = microseconds(timeout, "timeout") / SECOND
-        try:
-            async with asyncio.timeout(seconds):
+        with self._client._observed("result", self._workflow):
+            if timeout is None:
                 return await self._result()
-        except TimedOut:
-            raise
-        except TimeoutError:
-            raise TimedOut(f"{self} did not end within {seconds:g} s; it goes on") from None
+            seconds = microseconds(timeout, "timeout") / SECOND
+            try:
+                async with asyncio.timeout(seconds):
+                    return await self._result()
+            except TimedOut:
+                raise
+            except TimeoutError:
+                raise TimedOut(f"{self} did not end within {seconds:g} s; it goes on") from None
 
     async def _result(self) -> T_co:
         client = self._client
@@ -109,8 +110,9 @@ class Run(Generic[T_co]):
 
     async def status(self) -> RunStatus:
         """`running`, `completed`, `failed` or `canceled`."""
-        check_run_id(self._id)
-        return await self._client._driver.status(self._workflow, self._id)
+        with self._client._observed("status", self._workflow):
+            check_run_id(self._id)
+            return await self._client._driver.status(self._workflow, self._id)
 
     async def describe(self) -> RunInfo:
         """What the store says of the run."""
@@ -150,20 +152,24 @@ class Run(Generic[T_co]):
         NotFound when the run is not there or has ended, InvalidRequest for a value or name that
         cannot be sent.
         """
-        typed = isinstance(self._definition, Workflow)
-        name, body = addressed(self._client._codec, to, value, typed=typed)
-        key = None if dedupe_key is None else key_of(dedupe_key)
-        check_run_id(self._id)
-        await self._client._driver.signal(self._workflow, self._id, name, body, key)
+        client, typed = self._client, isinstance(self._definition, Workflow)
+        with client._observed("signal", self._workflow):
+            name, body = addressed(client._codec, to, value, typed=typed)
+            key = None if dedupe_key is None else key_of(dedupe_key)
+            check_run_id(self._id)
+            await client._driver.signal(self._workflow, self._id, name, body, key)
+        client._telling.signaled(self._workflow, self._id, name)
 
     async def cancel(self, reason: str = "") -> None:
         """Ask the run to end as canceled. What is under way is asked to stop, and how it ends
         counts for nothing. A run that has ended already stays as it is, quietly. Raises NotFound.
         """
-        if not isinstance(reason, str):
-            raise InvalidRequest(f"the reason of a cancel must be a text, not {reason!r}")
-        check_run_id(self._id)
-        await self._client._driver.cancel(self._workflow, self._id, reason)
+        with self._client._observed("cancel", self._workflow):
+            if not isinstance(reason, str):
+                raise InvalidRequest(f"the reason of a cancel must be a text, not {reason!r}")
+            check_run_id(self._id)
+            await self._client._driver.cancel(self._workflow, self._id, reason)
+        self._client._telling.canceled(self._workflow, self._id)
 
     async def pause(self) -> None:
         """Let the run start no further attempt. What is under way ends and is recorded; timers

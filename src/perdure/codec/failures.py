@@ -14,7 +14,7 @@ from typing import Any, Final, TypeVar
 
 from perdure.codec.values import JsonCodec
 from perdure.model.durations import microseconds
-from perdure.model.errors import Canceled, Failure
+from perdure.model.errors import AlreadyStarted, Canceled, Failure, NotFound, Unsupported
 from perdure.model.failure import FailureRecord
 
 T = TypeVar("T")
@@ -24,6 +24,9 @@ DETAILS_LIMIT: Final = 64 * 1024
 _KIND_LIMIT: Final = 256
 #: How far causes and groups are followed; they can be circular.
 _CHAIN_LIMIT: Final = 64
+
+#: What a client is told that has a kind in every process, as failures have.
+_WITH_KINDS: Final = (AlreadyStarted, NotFound, Unsupported)
 
 _json = JsonCodec()
 #: A metaclass may have broken `__name__`, but not this way to it.
@@ -100,7 +103,7 @@ def _innermost_single(error: BaseException) -> BaseException:
 
 
 def _kind(error: BaseException) -> str:
-    if isinstance(error, Failure):
+    if isinstance(error, (Failure, *_WITH_KINDS)):
         kind = _attribute(error, "kind")
         if isinstance(kind, str) and kind:
             return _text(kind, _KIND_LIMIT)

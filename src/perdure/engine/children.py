@@ -137,7 +137,8 @@ def _made(
     try:
         if typed and input is not None and live.definition.kind != TYPED:
             input = shell.deps.codec.sealed(input)
-        request, owned = StartRequest(definition, child.id, input), shell.births.takes(definition)
+        request = StartRequest(definition, child.id, input, trace=live.run.trace)
+        owned = shell.births.takes(definition)
         beginning = begin(
             request, shell.deps, key=shell.ids.key(), worker=shell.worker, owned=owned,
             commit=shell.next_commit(), at_once=False,

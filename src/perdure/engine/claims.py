@@ -49,6 +49,9 @@ class Claims:
         self._task: asyncio.Task[None] | None = None
         self._hint = asyncio.Event()
         self.resumed = 0
+        #: Runs that are to end and whose code cannot go on, each with the reason: told when they
+        #: are loaded again.
+        self.given_up: dict[bytes, str] = {}
 
     def serves(self, definition: Definition[Any, Any]) -> bool:
         """Whether runs of this very definition are worked on here."""

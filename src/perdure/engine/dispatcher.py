@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import traceback
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from contextvars import copy_context
 from datetime import datetime
 from typing import Any, Final
@@ -35,6 +35,8 @@ _log = logging.getLogger("perdure.engine")
 _LOGGERS: Final[dict[str, logging.Logger]] = {}
 
 Report = NodeCompleted | NodeFailed
+#: Of `first_part`, and of what stands around it.
+First = Callable[..., tuple[Coroutine[Any, Any, Any], Any]]
 
 #: What ends the process; a step that raises it is not to be kept from doing so (D-29).
 ENDINGS: Final = (KeyboardInterrupt, SystemExit)
@@ -79,8 +81,9 @@ class Dispatcher:
         self._reveal = reveal
         self._redact = redact
 
-    async def execute(self, order: Order) -> Report | None:
-        """Carry the attempt out in the calling task; how it ended."""
+    async def execute(self, order: Order, first: First = first_part) -> Report | None:
+        """Carry the attempt out in the calling task; how it ended. `first` does what `first_part`
+        does, for somebody who looks on."""
         handler = self.handlers[order.type]
         if order.stored is not None:
             try:
@@ -98,7 +101,7 @@ class Dispatcher:
         watch: Watch | None = None
         try:
             try:
-                steps, waiting_for = context.run(first_part, handler.run, order, step)
+                steps, waiting_for = context.run(first, handler.run, order, step)
             except StopIteration as stop:
                 value = stop.value
             else:

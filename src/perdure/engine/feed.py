@@ -1,22 +1,16 @@
 """Publishing the feed: from what became durable to events, and from events to listeners.
 
-An Observer like any other: with no listener it is not there and costs nothing. Each listener has
-its own queue, is called with one event at a time, in order, and never while a run waits for it.
-What it raises is logged. A listener that cannot follow loses the oldest events, and a warning
-says so.
+An Observer like any other: with no listener it is not there and costs nothing.
 """
 
 from __future__ import annotations
 
-import asyncio
-import inspect
-import logging
-from collections import deque
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final
 
 from perdure.codec.failures import failure_from
+from perdure.engine.listeners import Listen, Listeners
 from perdure.feed import (
     ReportIgnored,
     StepCompleted,
@@ -54,60 +48,8 @@ if TYPE_CHECKING:
     from perdure.engine.shell import Shell
     from perdure.kernel.run import Run
 
-_log = logging.getLogger("perdure.engine")
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _UNKNOWN: Final = FailureRecord("unknown", "no reason was recorded")
-
-#: Events that wait for one listener before the oldest are dropped.
-LONGEST_QUEUE: Final = 10_000
-
-Listen = Callable[[Any], Awaitable[None] | None]
-
-
-class Listener:
-    """One function and what it has still to hear."""
-
-    __slots__ = ("_busy", "_lost", "_queue", "_shell", "call", "kind")
-
-    def __init__(self, shell: Shell, kind: type[Any], call: Listen) -> None:
-        self.kind = kind
-        self.call = call
-        self._shell = shell
-        self._queue: deque[Any] = deque()
-        self._busy: asyncio.Task[None] | None = None
-        self._lost = 0
-
-    def tell(self, event: Any) -> None:
-        """Queue an event."""
-        if len(self._queue) >= LONGEST_QUEUE:
-            self._queue.popleft()
-            self._lost += 1
-        self._queue.append(event)
-        if self._busy is None:
-            self._busy = self._shell.spawn(self._work())
-
-    async def _work(self) -> None:
-        try:
-            while self._queue:
-                if self._lost:
-                    _log.warning("a listener to %s lost %d events", self._named(), self._lost)
-                    self._lost = 0
-                try:
-                    answer = self.call(self._queue.popleft())
-                    if inspect.isawaitable(answer):
-                        await answer
-                except Exception:
-                    _log.exception("a listener to %s failed", self._named())
-        finally:
-            self._busy = None
-
-    async def finish(self) -> None:
-        """Return when everything so far was heard."""
-        while self._busy is not None:
-            await asyncio.wait([self._busy])
-
-    def _named(self) -> str:
-        return self.kind.__name__
 
 
 class Feed:
@@ -115,24 +57,20 @@ class Feed:
 
     def __init__(self, shell: Shell) -> None:
         self._shell = shell
-        self._listeners: list[Listener] = []
+        self._listeners = Listeners(shell.spawn)
 
     def listen(self, kind: type[Any], call: Listen) -> None:
         """Call with every event of this class from now on."""
-        if not self._listeners:
+        if not self._listeners.each:
             self._shell.observers.append(self)
             self._shell.on_ignored = self.ignored
-        self._listeners.append(Listener(self._shell, kind, call))
+        self._listeners.add(kind, call)
         if issubclass(StepStarted, kind):
             self._shell.dispatcher.on_started = self.started
 
     async def close(self, seconds: float) -> None:
         """Let the listeners hear what is left, for so long at most."""
-        waiting = [asyncio.ensure_future(one.finish()) for one in self._listeners]
-        if waiting:
-            _, late = await asyncio.wait(waiting, timeout=seconds)
-            for task in late:
-                task.cancel()
+        await self._listeners.close(seconds)
 
     # ------------------------------------------------------------------ what happens
 
@@ -154,7 +92,7 @@ class Feed:
     def started(self, order: Order) -> None:
         """An attempt begins."""
         at = time_of(self._shell.clock.now())
-        self._tell(
+        self._listeners.tell(
             StepStarted(
                 workflow=order.workflow, run_id=order.run_id, time=at, step=order.node,
                 attempt=order.number + 1,
@@ -172,12 +110,7 @@ class Feed:
             )  # fmt: skip
 
     def _publish(self, kind: type[Any], live: LiveRun, **fields: Any) -> None:
-        self._tell(kind(workflow=live.definition.name, run_id=live.run_id, **fields))
-
-    def _tell(self, event: Any) -> None:
-        for listener in self._listeners:
-            if isinstance(event, listener.kind):
-                listener.tell(event)
+        self._listeners.tell(kind(workflow=live.definition.name, run_id=live.run_id, **fields))
 
 
 Told = Iterator[tuple[type[Any], dict[str, Any]]]

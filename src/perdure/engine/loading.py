@@ -224,7 +224,7 @@ async def _machine(
     run, key = recorded.run, claim.key
     machine = cast("Machine", definition.machine(run, shell.deps))
     to_end = is_over(run, shell.clock.now()) or any(map(is_cancel, loaded.mail))
-    why = shell.given_up.pop(key, "")
+    why = shell.claims.given_up.pop(key, "")
     if claim.crashes >= LONE_CRASHES:
         why = f"the workers that ran it died {claim.crashes} times in a row"
     if to_end and why and isinstance(machine, CodeMachine):

@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import sys
 from collections.abc import Collection
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from perdure.codec.failures import record_failure
+from perdure.engine.attempts import OPENTELEMETRY, observed
 from perdure.engine.dispatcher import Order, Report
 from perdure.engine.handlers.port import StepNotRegistered
 from perdure.kernel.events import NodeFailed
@@ -107,7 +109,8 @@ class Runners:
     async def _work(self, order: Order | None) -> None:
         """Execute attempts for as long as there is one to take or a row under way."""
         live, shell, orders = self._live, self._shell, self.orders
-        execute = shell.dispatcher.execute
+        dispatcher, telemetry, loaded = shell.dispatcher, shell.telemetry, sys.modules
+        execute = dispatcher.execute
         time = asyncio.get_running_loop().time
         task = asyncio.current_task()
         assert task is not None
@@ -115,7 +118,10 @@ class Runners:
         while order is not None:
             self.working[task] = order
             try:
-                report = await execute(order)
+                if telemetry is None and OPENTELEMETRY not in loaded:
+                    report = await execute(order)
+                else:
+                    report = await observed(telemetry, dispatcher, order, live.run.trace)
             except StepNotRegistered as error:
                 live.stall(str(error))
                 return

@@ -60,6 +60,7 @@ from perdure.stores.port import (
     Verdict,
     WorkerInfo,
 )
+from perdure.telemetry import Telemetry
 
 _log = logging.getLogger("perdure.engine")
 
@@ -83,6 +84,12 @@ class Shell:
     only waits. `alone`: nobody else works on the store, and it ends with this process: there is no
     lease to keep, nothing to take over, nothing to purge.
     """
+
+    #: Where attempts are observed; None: where the process says.
+    telemetry: Telemetry | None = None
+    #: Runs of which the store had not taken the last rows when this was closed; None: it had
+    #: taken all.
+    unrecorded: list[str] | None = None
 
     def __init__(
         self,
@@ -120,14 +127,8 @@ class Shell:
         self.in_hand: set[bytes] = set()
         #: Declared dead, and not registered anew yet: it holds no run, and takes none.
         self.struck_off = False
-        #: Runs of which the store had not taken the last rows when this was closed.
-        #: None: it had taken all.
-        self.unrecorded: list[str] | None = None
         self.outages = Outages(clock.monotonic)
         self.unwritten = Unwritten()
-        #: Runs that are to end, whose code cannot go on, each with the reason, until they are
-        #: loaded again.
-        self.given_up: dict[bytes, str] = {}
         self.timeouts = Timeouts()
         self.dispatcher = Dispatcher(
             handlers, codec, clock, self.timeouts, resources, reveal, redact

@@ -19,6 +19,7 @@ from perdure.kernel.actions import Transition
 from perdure.kernel.events import RunStarted
 from perdure.kernel.protocol import Deps, Machine
 from perdure.kernel.run import Run
+from perdure.model.carrier import checked_carrier
 from perdure.model.definition import Definition
 from perdure.model.driving import StartRequest
 from perdure.model.errors import InvalidRequest
@@ -56,7 +57,7 @@ def begin(
     deadline = None if definition.max_duration is None else due + definition.max_duration
     event = RunStarted(
         request.id, request.start_node, request.input, request.config, _metadata(request), PYTHON,
-        deadline,
+        deadline, checked_carrier(request.trace),
     )  # fmt: skip
     transition = machine.decide(event)
     if not isinstance(transition, Transition):

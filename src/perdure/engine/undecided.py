@@ -50,7 +50,7 @@ def _cannot_go_on(shell: Shell, live: LiveRun, came: Any, why: str) -> None:
     if isinstance(live.machine, CodeMachine) and (
         cancelled or is_over(live.run, shell.clock.now())
     ):
-        shell.given_up[live.key] = why
+        shell.claims.given_up[live.key] = why
         live.load_again()
     else:
         live.stall(why)

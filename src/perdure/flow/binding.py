@@ -18,7 +18,7 @@ from msgspec import UNSET
 
 from perdure.flow.shapes import convert, fault, readable
 from perdure.model.errors import InvalidRequest
-from perdure.model.graph_rules import did_you_mean
+from perdure.model.guesses import did_you_mean
 from perdure.model.json_words import json_kind
 
 Arguments = tuple[tuple[Any, ...], dict[str, Any]]

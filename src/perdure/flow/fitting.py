@@ -16,7 +16,7 @@ from msgspec import UNSET
 
 from perdure.flow.binding import Binder, Parameter, whole_numbers
 from perdure.flow.shapes import convert
-from perdure.model.graph_rules import did_you_mean
+from perdure.model.guesses import did_you_mean
 from perdure.model.json_words import json_kind
 from perdure.model.unknown import UNKNOWN, UNKNOWN_TEXT, Unknown, holds_unknown
 

@@ -20,7 +20,8 @@ from perdure.graph.form import templated
 from perdure.graph.read import pointer
 from perdure.model.errors import InvalidRequest
 from perdure.model.graph import CHILD
-from perdure.model.graph_rules import Finding, did_you_mean
+from perdure.model.graph_rules import Finding
+from perdure.model.guesses import did_you_mean
 from perdure.model.names import is_name
 from perdure.model.unknown import UNKNOWN, UNKNOWN_TEXT
 

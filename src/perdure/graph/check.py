@@ -31,6 +31,7 @@ from perdure.model.graph_rules import (
     entry_problems,
     repeated_ids,
 )
+from perdure.model.guesses import bounded
 
 if TYPE_CHECKING:
     from perdure.graph.inputs.check import InputCheck
@@ -58,6 +59,11 @@ def check(source: Source, format: Format = "json") -> Checked:
 
     Raises GraphError when there is nothing to look at: not of its format, not an object, too large.
     """
+    with bounded():
+        return _check(source, format)
+
+
+def _check(source: Source, format: Format) -> Checked:
     findings: list[Finding] = []
     value, text = read_source(source, format, findings)
     document = read_document(value, findings)

@@ -15,7 +15,8 @@ from perdure.graph.read import pointer
 from perdure.model.durations import SECOND
 from perdure.model.errors import InvalidName
 from perdure.model.graph import CONTROL_TYPES
-from perdure.model.graph_rules import Finding, did_you_mean
+from perdure.model.graph_rules import Finding
+from perdure.model.guesses import did_you_mean
 from perdure.model.names import check_name, is_node_id
 from perdure.model.policy import RetryPolicy, checked_policy
 

@@ -11,7 +11,8 @@ from typing import Final
 
 from perdure.expr.references import Path, Position
 from perdure.graph.templates import Reading
-from perdure.model.graph_rules import Finding, did_you_mean
+from perdure.model.graph_rules import Finding
+from perdure.model.guesses import did_you_mean
 
 SYSTEM_FIELDS: Final = ("now", "run_id", "workflow", "version")
 TASK_FIELDS: Final = ("output", "status", "error")

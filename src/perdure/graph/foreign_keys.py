@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from perdure.model.graph_rules import did_you_mean
+from perdure.model.guesses import did_you_mean
 
 _EDGES: Final = 'what comes after what is said in "edges": {"from": …, "to": …}'
 _CONDITIONS: Final = 'conditions stand on edges that leave a SWITCH: "condition": "{{ … }}"'

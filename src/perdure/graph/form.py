@@ -12,7 +12,8 @@ from perdure.graph.foreign_keys import meant
 from perdure.graph.read import pointer
 from perdure.model.durations import microseconds
 from perdure.model.errors import InvalidOptions
-from perdure.model.graph_rules import Finding, did_you_mean
+from perdure.model.graph_rules import Finding
+from perdure.model.guesses import did_you_mean
 
 _NAMES: Final = {
     str: "text",

@@ -12,7 +12,8 @@ from typing import Any, Final, Literal, TypeAlias
 
 from perdure.expr.references import Path
 from perdure.graph.templates import Reading
-from perdure.model.graph_rules import Finding, did_you_mean
+from perdure.model.graph_rules import Finding
+from perdure.model.guesses import did_you_mean
 
 Severity: TypeAlias = Literal["error", "warning"]
 

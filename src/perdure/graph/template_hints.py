@@ -7,7 +7,7 @@ from typing import Final
 
 from perdure.expr.errors import ExprError
 from perdure.expr.functions import METHODS, PLAIN
-from perdure.model.graph_rules import did_you_mean
+from perdure.model.guesses import did_you_mean
 
 #: Words of Python, of Jinja and of shells, as CEL says them.
 _WORDS: Final = {

@@ -28,7 +28,8 @@ from perdure.graph.read import pointer
 from perdure.graph.template_hints import hint_for, name_hint
 from perdure.graph.waits import stated
 from perdure.model.graph import CHILD
-from perdure.model.graph_rules import Finding, Ranks, did_you_mean
+from perdure.model.graph_rules import Finding, Ranks
+from perdure.model.guesses import did_you_mean
 
 ROOTS: Final = ("input", "config", "tasks", "system", "secrets")
 

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 #: Characters of the text. Larger documents are made by programs, which can write JSON.
 MAX_TEXT: Final = 1024 * 1024
+#: Values and keys of the text: so many are read in about a second.
+MAX_VALUES: Final = 60_000
 #: What YAML does not allow in its text, and what only its older version takes for a line break.
 _FORBIDDEN: Final = re.compile(
     "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff\ufffe\uffff]"
@@ -89,6 +91,7 @@ class _Composer:
     def __init__(self, text: str, events: Iterator[yaml.Event]) -> None:
         self._text = text
         self._events = events
+        self._values = 0
         #: By anchor; None while what it names is still being read.
         self._anchors: dict[str, Node | None] = {}
 
@@ -112,6 +115,10 @@ class _Composer:
         kind = type(event).__name__
         if kind == "AliasEvent":
             return self._alias(event, depth)
+        self._values += 1
+        if self._values > MAX_VALUES:
+            message = f"more than {MAX_VALUES:,} values and keys, the most that count in YAML"
+            raise self._refusal(event, message, "write the document as JSON")
         if event.anchor is not None:
             self._anchors[event.anchor] = None
         start, end = event.start_mark.index, event.end_mark.index

@@ -33,7 +33,8 @@ class Action(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="do", gc
 
 
 class OpenRun(Action, frozen=True, tag="OpenRun"):
-    """The first record of every run. Times in µs since the epoch; `python` is "3.11"."""
+    """The first record of every run. Times in µs since the epoch; `python` is "3.11". `trace`: the
+    carrier of the trace that the start belongs to."""
 
     definition: str
     id: str
@@ -46,6 +47,7 @@ class OpenRun(Action, frozen=True, tag="OpenRun"):
     config_ref: int | None = None
     metadata: dict[str, str] = {}
     deadline: int | None = None
+    trace: dict[str, str] | None = None
 
 
 class CreateTask(Action, frozen=True, tag="CreateTask"):
@@ -222,6 +224,7 @@ class Continued(Action, frozen=True, tag="Continued"):
     paused: bool = False
     #: How often the run has begun, this time included.
     life: int = 2
+    trace: dict[str, str] | None = None
 
 
 class RequestStop(Action, frozen=True, tag="RequestStop"):

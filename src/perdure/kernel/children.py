@@ -18,7 +18,7 @@ from perdure.kernel.run import NodeState
 from perdure.kernel.tasks import input_failure
 from perdure.kernel.turn import NeedLoad, Turn
 from perdure.model.errors import InvalidRequest, StoreError
-from perdure.model.graph_rules import did_you_mean
+from perdure.model.guesses import did_you_mean
 from perdure.model.names import check_name, check_run_id
 
 CHILD_KEYS: Final = ("workflow", "id", "input")

@@ -16,7 +16,8 @@ from perdure.model.status import RunStatus
 
 class RunStarted(msgspec.Struct, frozen=True, gc=False):
     """A run was created. `start_node` overrides the definition's entry; the rest is recorded as
-    it stands. `deadline` in µs since the epoch; `python` is the minor version, "3.11"."""
+    it stands. `deadline` in µs since the epoch; `python` is the minor version, "3.11"; `trace` the
+    carrier of the trace that the start belongs to."""
 
     id: str
     start_node: str | None = None
@@ -25,6 +26,7 @@ class RunStarted(msgspec.Struct, frozen=True, gc=False):
     metadata: dict[str, str] = {}
     python: str = ""
     deadline: int | None = None
+    trace: dict[str, str] | None = None
 
 
 class RunBegun(msgspec.Struct, frozen=True):

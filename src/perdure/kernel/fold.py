@@ -54,7 +54,7 @@ def open_run(run: Run, action: OpenRun) -> None:
     run.definition, run.id = action.definition, action.id
     run.version, run.hash, run.python = action.version, action.hash, action.python
     run.input, run.config = action.input, action.config
-    run.metadata, run.deadline = action.metadata, action.deadline
+    run.metadata, run.deadline, run.trace = action.metadata, action.deadline, action.trace
     run.status = "running"
 
 
@@ -228,7 +228,7 @@ def continued(run: Run, action: Continued) -> None:
         definition=action.definition, id=action.id, version=action.version, hash=action.hash,
         python=action.python, status="running", input=action.input, config=action.config,
         metadata=action.metadata, deadline=action.deadline, nodes={}, paused=action.paused,
-        life=action.life, at=run.at,
+        life=action.life, trace=action.trace, at=run.at,
     )  # fmt: skip
     for name in Run.__struct_fields__:
         setattr(run, name, getattr(fresh, name))

@@ -90,6 +90,8 @@ class Run(msgspec.Struct, gc=False):
     stopping: FailureRecord | None = None
     #: How often a workflow began, this time included.
     life: int = 1
+    #: The carrier of the trace that the start belongs to: nothing is decided by it.
+    trace: dict[str, str] | None = None
     crashes: int = 0
     at: int = 0
 

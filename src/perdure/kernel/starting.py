@@ -11,7 +11,7 @@ from perdure.kernel.events import RunRetried, RunStarted
 from perdure.kernel.routing import activate, propagate
 from perdure.kernel.turn import Turn
 from perdure.model.errors import InvalidRequest, RunActive
-from perdure.model.graph_rules import did_you_mean
+from perdure.model.guesses import did_you_mean
 
 
 def on_run_started(turn: Turn, event: RunStarted) -> None:
@@ -40,6 +40,7 @@ def on_run_started(turn: Turn, event: RunStarted) -> None:
             config=event.config,
             metadata=event.metadata,
             deadline=event.deadline,
+            trace=event.trace,
         )
     )
     after = activate(turn, start)

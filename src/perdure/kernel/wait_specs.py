@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from perdure.model.durations import microseconds
 from perdure.model.errors import InvalidOptions
-from perdure.model.graph_rules import did_you_mean
+from perdure.model.guesses import did_you_mean
 
 MAX_SIGNAL_NAME: Final = 256
 WAIT_KEYS: Final = ("duration", "duration_seconds", "until")

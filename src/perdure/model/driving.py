@@ -14,7 +14,8 @@ from perdure.model.failure import FailureRecord
 
 class StartRequest(msgspec.Struct, gc=False):
     """What a caller asks to start. Values are JSON text. `delay` in µs; the run's deadline counts
-    from then."""
+    from then. `trace`: the carrier of the trace that the start belongs to, to be kept beside the
+    run, given to the children it starts, and read where its steps are executed."""
 
     definition: Definition[Any, Any]
     id: str
@@ -23,6 +24,7 @@ class StartRequest(msgspec.Struct, gc=False):
     metadata: Mapping[str, str] = {}
     start_node: str | None = None
     delay: int = 0
+    trace: Mapping[str, str] | None = None
 
 
 class Outcome(msgspec.Struct, frozen=True):

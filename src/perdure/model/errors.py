@@ -8,10 +8,14 @@ never recorded as a run's failure.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
     from perdure.model.durations import Duration
+
+
+#: How kinds begin that only perdure gives.
+RESERVED: Final = "workflow."
 
 
 class PerdureError(Exception):
@@ -57,7 +61,9 @@ class GraphError(DefinitionError):
 
 
 class NotFound(PerdureError):
-    """There is no such run or definition."""
+    """There is no such run or definition. Out of a step it is a failure of this kind."""
+
+    kind = "workflow.not_found"
 
 
 class RunFinished(PerdureError):
@@ -69,7 +75,10 @@ class RunActive(PerdureError):
 
 
 class AlreadyStarted(PerdureError):
-    """A run of this definition and id exists; `run` is its handle."""
+    """A run of this definition and id exists; `run` is its handle. Out of a step it is a failure of
+    this kind."""
+
+    kind = "workflow.already_started"
 
     def __init__(self, message: str, run: Any = None) -> None:
         super().__init__(message)
@@ -89,7 +98,10 @@ class NoCases(InvalidRequest):
 
 
 class Unsupported(PerdureError):
-    """This store or driver cannot do that; nothing was done."""
+    """This store or driver cannot do that; nothing was done. Out of a step it is a failure of this
+    kind."""
+
+    kind = "workflow.unsupported"
 
 
 # ------------------------------------------------------------------------- outcomes, recorded
@@ -99,7 +111,8 @@ class Failure(PerdureError):
     """A failure that crosses processes as itself: subclass it with kind=, catch it by class.
 
     Only `kind`, `message`, `permanent` and `details` are recorded. `retry_after` sets the delay
-    before the next attempt, within the limits of the retry policy.
+    before the next attempt, within the limits of the retry policy. A class whose kind begins with
+    "workflow." raises InvalidOptions: those are perdure's own.
     """
 
     kind: str = ""
@@ -107,6 +120,11 @@ class Failure(PerdureError):
 
     def __init_subclass__(cls, *, kind: str = "", permanent: bool | None = None) -> None:
         super().__init_subclass__()
+        if kind.startswith(RESERVED) and cls.__module__ != __name__:
+            raise InvalidOptions(
+                f"kind {kind!r} of {cls.__qualname__}: kinds that begin with {RESERVED!r} are "
+                "perdure's own, give it another"
+            )
         if kind:
             cls.kind = kind
         if permanent is not None:

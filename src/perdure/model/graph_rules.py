@@ -8,12 +8,12 @@ are worked out once, as bit masks: a thousand nodes must load well within a seco
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from difflib import get_close_matches
 from typing import Literal
 
 import msgspec
 
 from perdure.model.graph import Edge, GraphShape
+from perdure.model.guesses import did_you_mean
 
 
 class Finding(msgspec.Struct, frozen=True):
@@ -65,19 +65,6 @@ class Finding(msgspec.Struct, frozen=True):
 
 def _inside(line: int, column: int) -> str:
     return f"column {column} of the text" if line == 1 else f"its line {line}, column {column}"
-
-
-#: Of more words none is guessed: each guess compares with all of them.
-MOST_KNOWN = 1_000
-
-
-def did_you_mean(word: str, known: Sequence[str]) -> str:
-    """`did you mean "url"?` for the nearest known word, else the list of them, if short."""
-    few = len(word) <= 100 and len(known) <= MOST_KNOWN
-    near = get_close_matches(word, known, 1) if few else []
-    if near:
-        return f'did you mean "{near[0]}"?'
-    return f"use one of: {', '.join(known)}" if 0 < len(known) <= 20 else ""
 
 
 def repeated_ids(nodes: Sequence[tuple[int, str]]) -> Iterator[Finding]:

@@ -36,8 +36,7 @@ LONE_CRASHES = 3
 #: After more crashes in a row than this, a run is stalled instead of claimed.
 CRASH_LIMIT = 20
 
-#: A finished run is not purged before it ended this long ago, in µs: late answers and resent rows
-#: still find it.
+#: A finished run is not purged before it ended this long ago, in µs: late answers find it.
 PURGE_AFTER = 10 * LEASE
 
 
@@ -65,10 +64,9 @@ class Release(msgspec.Struct, frozen=True, gc=False):
 
 
 class Stall(msgspec.Struct, frozen=True, gc=False):
-    """The run cannot go on until somebody acts: it keeps the reason, and no owner. Where somebody
-    has acted already, by an "unpause" or "cancel" with a number over `seen`, it is due at once
-    (at the row's time) instead, its crashes forgotten. `until`: when it is due all the same, for
-    its deadline ends it then."""
+    """The run cannot go on until somebody acts, or (`until`) its deadline: it keeps the reason, and
+    no owner. Where somebody has acted already, by an "unpause" or "cancel" with a number over
+    `seen`, it is due at once (at the row's time) instead, its crashes forgotten."""
 
     reason: str
     seen: int = NEVER
@@ -384,9 +382,8 @@ class Store(Protocol):
 
     async def post(self, messages: Sequence[Message]) -> Sequence[Posted]:
         """Into mailboxes, in one transaction; an answer per message, in order. A run without an
-        owner becomes due now, unless it is stalled still. Numbers are given under the run's lock,
-        so parking and posting cannot miss each other. Safe to repeat after a StoreError: what was
-        posted is duplicate."""
+        owner becomes due now, unless it is stalled still. Parking and posting cannot miss each
+        other. Safe to repeat after a StoreError: what was posted is duplicate."""
 
     async def mail(self, key: bytes, after: int) -> Sequence[Mail]:
         """A run's messages with a number over `after`, in order."""
@@ -411,9 +408,8 @@ class Store(Protocol):
         StoreError."""
 
     async def claim_finished(self, worker: str, definition: str, id: str) -> Claim:
-        """Own a finished run for a retry: owner set, epoch + 1, status as it is. Commit a row with
-        a Reopen, or `give_back` the claim. Raises NotFound, RunActive when the run has not ended,
-        StoreError when somebody else is retrying it."""
+        """Own a finished run for a retry: owner set, epoch + 1. Commit a row with a Reopen, or
+        `give_back` the claim. Raises NotFound, RunActive, StoreError when another retries it."""
 
     async def purge(self, limit: int) -> int:
         """Forget finished runs past their `purge_at`, with everything of theirs, the longest due
@@ -449,8 +445,7 @@ class Store(Protocol):
     async def publish(self, definition: StoredDefinition, *, relabel: bool = False) -> None:
         """Make a definition the latest of its name, also one that is known: its `created` is then
         this one's, or just after that of every other of the name, whichever is later. Raises
-        InvalidRequest (see stores/labels.py) with nothing changed where another of the name has
-        its label (`version`), unless `relabel`: of two published at once one is refused."""
+        InvalidRequest (stores/labels.py) where another has its label, unless `relabel`."""
 
     async def definitions(self, name: str | None = None) -> Sequence[DefinitionSeen]:
         """The definitions of this name, or all: by name, the latest first."""
@@ -476,24 +471,23 @@ class Store(Protocol):
         """The worker leaves; runs it still holds are freed, due now, without counting a crash."""
 
     async def workers(self) -> Sequence[WorkerSeen]:
-        """The registered workers, for people to look at."""
+        """The registered workers."""
 
     async def claim_runs(
         self, worker: str, definitions: Sequence[str], limit: int
     ) -> Sequence[Claim]:
         """Take due runs of these definitions (names), earliest first: owner set, epoch + 1. One
         with LONE_CRASHES or more comes alone, though more may be due: ask again until nothing
-        comes. One past CRASH_LIMIT is stalled instead, until its deadline if that is to come. A
-        stalled run whose time has come (Stall.until) is due like any other, and stalled no more."""
+        comes. One past CRASH_LIMIT is stalled until its deadline instead. A stalled run whose time
+        has come (Stall.until) is due like any other."""
 
     async def give_back(
         self, worker: str, claim: Claim, stalled: str | None, until: int = NEVER
     ) -> None:
         """Undo a claim of a run that could not be loaded: no owner, due again after a short
-        while, or stalled with the reason, until some time (see Stall). Where somebody has acted
-        since the claim, by an "unpause" or "cancel" with a number over `claim.mail`, it is due
-        now instead of stalled. A finished one only loses its owner. Nothing happens if the claim
-        does not hold any more."""
+        while, or stalled with the reason (see Stall). Where somebody has acted since the claim, by
+        an "unpause" or "cancel" with a number over `claim.mail`, it is due now instead of stalled.
+        A finished one only loses its owner. Nothing happens if the claim does not hold any more."""
 
     async def unstall(self, definitions: Sequence[str]) -> int:
         """Make stalled, unfinished runs of these definitions due now, but for those past

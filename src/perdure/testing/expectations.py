@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from perdure.model.durations import SECOND, microseconds
 from perdure.model.errors import InvalidOptions, InvalidRequest
-from perdure.model.graph_rules import did_you_mean
+from perdure.model.guesses import did_you_mean
 
 if TYPE_CHECKING:
     from perdure.testing.rehearsal import NodeRun, Rehearsal

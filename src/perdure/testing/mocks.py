@@ -21,7 +21,8 @@ from perdure.model.definition import Definition
 from perdure.model.durations import microseconds
 from perdure.model.errors import GraphError, InvalidOptions, InvalidRequest
 from perdure.model.graph import CHILD
-from perdure.model.graph_rules import Finding, did_you_mean
+from perdure.model.graph_rules import Finding
+from perdure.model.guesses import did_you_mean
 from perdure.testing.replies import Reply, replies_of
 from perdure.testing.virtual import BEGIN
 

@@ -30,7 +30,7 @@ from perdure.model.definition import Definition
 from perdure.model.driving import StartRequest
 from perdure.model.durations import SECOND, Duration, microseconds
 from perdure.model.errors import InvalidRequest, NonDeterminism, PerdureError
-from perdure.model.graph_rules import did_you_mean
+from perdure.model.guesses import did_you_mean
 from perdure.model.step_context import StepContext
 from perdure.testing.mocks import Sent, _now, workers_of
 from perdure.testing.played import Played, PlayedCall, Status

@@ -19,7 +19,7 @@ import msgspec
 
 from perdure.model.durations import microseconds
 from perdure.model.errors import Failure, InvalidOptions, InvalidRequest
-from perdure.model.graph_rules import did_you_mean
+from perdure.model.guesses import did_you_mean
 
 RESULT_KEYS: Final = ("result", "delay")
 FAIL_KEYS: Final = ("fail", "kind", "permanent", "retry_after", "details", "delay")

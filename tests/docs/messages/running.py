@@ -240,6 +240,10 @@ SPECS_FAIL = Section(
         late("wait-list", "a spec that is a list", "{{input}}", [1]),
         late("wait-both", "two durations", "{{input}}", {"duration": 1, "duration_seconds": 2}),
         late("no-signal", "no signal", "{{input}}", {"timeout": 5}, "WAIT_FOR_SIGNAL"),
+        late("on-timeout", "a word that is none for a timeout", "{{input}}",
+             {"signal": "go", "timeout": 5, "on_timeout": "skip"}, "WAIT_FOR_SIGNAL"),
+        late("on-timeout-late", "what a timeout leads to, from a template", "{{input}}",
+             {"signal": "go", "timeout": 5, "on_timeout": "continue"}, "WAIT_FOR_SIGNAL"),
         Case(
             "run.given-up",
             "a node that is given up when another has failed",
@@ -247,5 +251,5 @@ SPECS_FAIL = Section(
             lambda _: run(_given_up()),
         ),
     ],
-)
+)  # fmt: skip
 SECTIONS = [STEPS_FAIL, TEMPLATES_FAIL, WAITS_FAIL, SPECS_FAIL]

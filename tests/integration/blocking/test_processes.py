@@ -18,6 +18,7 @@ import pytest
 
 from perdure import Context, PerdureError, workflow
 from perdure.blocking import Client, Engine
+from perdure.feed import RunStarted
 
 
 @workflow(max_duration="1h")
@@ -88,6 +89,23 @@ def test_a_client_made_before_the_fork_works_in_every_child(tmp_path: Path) -> N
         in_child(partial(case, n))
     assert ids(client) == ["child-0", "child-1", "child-2"]
     client.close()
+
+
+def test_whoever_listens_to_a_client_hears_of_its_calls_in_a_child(tmp_path: Path) -> None:
+    client = Client(f"sqlite:///{tmp_path}/runs.db")
+    heard: list[str] = []
+
+    @client.listen(RunStarted)
+    def hear(event: RunStarted) -> None:
+        heard.append(event.run_id)
+
+    def case(id: str) -> None:
+        client.start(quiet, 0, id=id)
+        client.close()
+        assert heard == [id], "what the parent started is the parent's to hear"
+
+    in_child(partial(case, "child"))
+    case("parent")
 
 
 @pytest.mark.rule("W-27")

@@ -209,7 +209,7 @@ def test_a_listener_that_is_slow_keeps_no_run_waiting_and_hears_everything_in_or
 def test_a_listener_that_cannot_follow_loses_the_oldest_and_is_told(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr("perdure.engine.feed.LONGEST_QUEUE", 3)
+    monkeypatch.setattr("perdure.engine.listeners.LONGEST_QUEUE", 3)
     heard: list[str] = []
 
     async def main() -> None:

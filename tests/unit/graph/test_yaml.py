@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from perdure.graph import Graph, lint
 from perdure.graph.read import MAX_DEPTH
 from perdure.graph.source import format_of
-from perdure.graph.yaml_nodes import MAX_TEXT, compose
+from perdure.graph.yaml_nodes import MAX_TEXT, MAX_VALUES, compose
 from perdure.graph.yaml_values import value_of
 from perdure.model.errors import GraphError
 from perdure.model.graph_rules import Finding
@@ -214,6 +214,7 @@ REFUSED = [
     ("- a", (1, 1), "the document is a list, not an object"),
     ("order.yaml", (1, 1), "the document is a string, not an object"),
     ("#" * (MAX_TEXT + 1), (0, 0), "at most 1,048,576 count in YAML; write it as JSON"),
+    ("[" + "1," * MAX_VALUES, (1, 2 * MAX_VALUES), "60,000 values and keys, the most that count"),
     (b"a: \xff", (1, 4), "not UTF-8: byte 3 (0xff)"),
     ("a: b".encode("utf-16"), (1, 1), "not UTF-8: byte 0"),
 ]  # fmt: skip

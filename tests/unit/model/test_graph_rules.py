@@ -8,11 +8,9 @@ from hypothesis import strategies as st
 
 from perdure.model.graph import Edge, GraphShape
 from perdure.model.graph_rules import (
-    MOST_KNOWN,
     Finding,
     Ranks,
     cycles,
-    did_you_mean,
     edge_problems,
     entry_problems,
     repeated_ids,
@@ -49,22 +47,6 @@ def forward_graphs(draw: st.DrawFn) -> GraphShape:
 def test_a_finding_says_where_what_and_what_to_do() -> None:
     assert str(Finding("/nodes/0", "wrong", "a", "mend it")) == "/nodes/0 (node a): wrong; mend it"
     assert str(Finding("", "wrong")) == "wrong"
-
-
-@pytest.mark.parametrize(
-    ("word", "hint"),
-    [
-        ("methd", 'did you mean "method"?'),
-        ("zzz", "use one of: url, method"),
-        ("x" * 10_000, "use one of: url, method"),
-    ],
-)
-def test_the_nearest_known_word_is_suggested(word: str, hint: str) -> None:
-    assert did_you_mean(word, ["url", "method"]) == hint
-    assert did_you_mean("zzz", [str(i) for i in range(50)]) == ""
-    many = [f"node-{i}" for i in range(MOST_KNOWN)]
-    assert did_you_mean("nodes-7", many) == 'did you mean "node-7"?'
-    assert did_you_mean("nodes-7", [*many, "one-too-many"]) == ""
 
 
 @pytest.mark.rule("D-23")

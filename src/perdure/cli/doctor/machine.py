@@ -19,6 +19,7 @@ EXTRAS: Final[Mapping[str, tuple[str, str]]] = {
     "cli": ("rich", "tables and a live picture at a terminal"),
     "yaml": ("PyYAML", "documents in YAML"),
     "schema": ("fastjsonschema", "documents with `input:`, a schema of what a run is started with"),
+    "otel": ("opentelemetry-api", "spans and metrics, where OpenTelemetry takes them"),
 }
 LATEST: Final = "pip install 'perdure[sqlite-latest]'"
 

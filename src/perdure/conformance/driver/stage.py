@@ -19,7 +19,7 @@ from perdure.conformance.driver.effects import DONE, LOOK, PATIENCE
 from perdure.conformance.driver.programs import PROGRAMS, anything, kit_immediately, kit_parent
 from perdure.conformance.driver.scenario import Scenario
 from perdure.flow.driver import Driver
-from perdure.model.errors import Failure, NotFound, RunFailed
+from perdure.model.errors import Failure, NotFound, RunFailed, Unsupported
 
 
 class DriverBed:
@@ -160,7 +160,7 @@ async def refuses(bed: DriverBed, capability: str) -> None:
             await run.result(timeout=PATIENCE)
         except RunFailed as failed:
             kind = failed.kind
-            assert kind == "Unsupported", f"said to lack {capability}, and failed with {kind}"
+            assert kind == Unsupported.kind, f"said to lack {capability}, and failed with {kind}"
         else:
             raise AssertionError(f"said to lack {capability}, and did it")
         assert DONE[id] == [], f"refused {capability} after an effect: {DONE[id]}"

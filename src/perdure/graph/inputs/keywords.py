@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from perdure.graph.form import named
-from perdure.model.graph_rules import did_you_mean
+from perdure.model.guesses import did_you_mean
 
 TYPES: Final = ("object", "array", "string", "number", "integer", "boolean", "null")
 ANNOTATIONS: Final = (

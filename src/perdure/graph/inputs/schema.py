@@ -31,7 +31,8 @@ from perdure.graph.inputs.keywords import (
 )
 from perdure.graph.inputs.literals import literal, looks_referring
 from perdure.graph.read import pointer
-from perdure.model.graph_rules import Finding, did_you_mean
+from perdure.model.graph_rules import Finding
+from perdure.model.guesses import did_you_mean
 
 
 class PlainSchema(msgspec.Struct):

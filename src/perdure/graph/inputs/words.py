@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from itertools import islice
 from typing import Any, Final
 
-from perdure.model.graph_rules import did_you_mean
+from perdure.model.guesses import did_you_mean
 
 _TYPES: Final = {
     "object": "an object",

@@ -23,6 +23,7 @@ from perdure.graph.lint.times import doubtful_times
 from perdure.graph.source import Format, Source
 from perdure.model.errors import GraphError
 from perdure.model.graph_rules import Finding
+from perdure.model.guesses import bounded
 
 _DOUBTS: Final[tuple[Callable[[Checked], Iterable[Finding]], ...]] = (
     *(doubtful_flow, doubtful_times, doubtful_reads, doubtful_inputs),
@@ -44,6 +45,16 @@ def lint(
     are not looked at. definitions: what CHILD nodes may ask for, likewise; the document itself is
     one of them.
     """
+    with bounded():
+        return _lint(source, format, steps, definitions)
+
+
+def _lint(
+    source: Source,
+    format: Format,
+    steps: Mapping[str, Callee] | None,
+    definitions: Mapping[str, Startable] | None,
+) -> list[Finding]:
     try:
         checked = check(source, format)
     except GraphError as error:

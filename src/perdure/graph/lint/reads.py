@@ -10,7 +10,8 @@ from perdure.graph.check import Checked
 from perdure.graph.fields import spelled
 from perdure.graph.lint.doubt import entry_of
 from perdure.graph.templates import Reading
-from perdure.model.graph_rules import Finding, did_you_mean
+from perdure.model.graph_rules import Finding
+from perdure.model.guesses import did_you_mean
 
 STATUSES: Final = ("completed", "skipped", "failed", "canceled")
 #: What other systems call these.

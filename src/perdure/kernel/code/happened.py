@@ -61,6 +61,7 @@ def on_run_started(machine: Running, event: RunStarted) -> str | None:
         OpenRun(
             program.name, event.id, program.version, program.hash, event.python, event.input,
             config=event.config, metadata=event.metadata, deadline=event.deadline,
+            trace=event.trace,
         )
     )  # fmt: skip
     return None

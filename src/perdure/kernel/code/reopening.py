@@ -32,7 +32,7 @@ from perdure.kernel.code.running import Running
 from perdure.kernel.events import RunRetried
 from perdure.kernel.protocol import Load
 from perdure.model.errors import InvalidRequest, RunActive
-from perdure.model.graph_rules import did_you_mean
+from perdure.model.guesses import did_you_mean
 
 
 def on_run_retried(machine: Running, event: RunRetried) -> str | Load | None:

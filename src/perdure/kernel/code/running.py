@@ -170,7 +170,7 @@ class Running:
             Continued(
                 run.definition, run.id, run.version, run.hash, run.python, input,
                 config=run.config, metadata=run.metadata, paused=run.paused,
-                life=run.life + 1,
+                life=run.life + 1, trace=run.trace,
                 deadline=None if limit is None else self.now + limit,
             )
         )  # fmt: skip

@@ -1,0 +1,53 @@
+"""Attempts as they are observed: one observation for each time a handler is really called.
+
+Only what a runner executes comes by here; what a run is loaded with or told from its journal never
+does. Nothing of the attempt is changed by being seen.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from functools import partial
+from typing import TYPE_CHECKING
+
+from perdure.engine.handlers.port import StepNotRegistered
+from perdure.engine.stepping import first_part
+from perdure.kernel.events import NodeFailed
+from perdure.telemetry.observation import Attempt
+from perdure.telemetry.service import OPENTELEMETRY, telemetry_of
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from perdure.engine.dispatcher import Dispatcher, Order, Report
+    from perdure.telemetry import Telemetry
+
+__all__ = ["OPENTELEMETRY", "observed"]
+
+
+async def observed(
+    given: Telemetry | None, dispatcher: Dispatcher, order: Order, trace: Mapping[str, str] | None
+) -> Report | None:
+    """Execute the attempt as `dispatcher.execute` does, seen by what was given or by the process's
+    own telemetry. `trace`: the carrier that its run was started with."""
+    telemetry = telemetry_of(given)
+    if telemetry is None:
+        return await dispatcher.execute(order)
+    step = order.node if order.step is None else order.step.name
+    seen = Attempt(telemetry, order.workflow, step, order.number + 1, trace)
+    try:
+        report = await dispatcher.execute(order, partial(seen.around, first_part))
+    except StepNotRegistered:
+        seen.never()
+        raise
+    except (asyncio.CancelledError, GeneratorExit):
+        seen.given_up()
+        raise
+    except BaseException:
+        seen.escaped()
+        raise
+    if report is None:
+        seen.given_up()
+    else:
+        seen.ended(report.failure if isinstance(report, NodeFailed) else None)
+    return report
