@@ -172,3 +172,16 @@ def test_the_next_time_is_the_earliest_of_all() -> None:
     assert next_due(row(owner=None, ready_at=stored(at(20))), made) == at(20)
     assert next_due(row(), book()) is None
     assert next_due(row(owner=None), made) is None
+
+
+def test_a_call_of_code_says_how_many_attempts_there_are_as_it_was_recorded() -> None:
+    made = NodeBook()
+    record = {"time": at(-5), "node": "charge", "do": "DispatchTask", "attempt": 1}
+    made.take({"time": at(-5), "node": "charge", "do": "CreateTask", "status": "pending"})
+    made.take(record | {"attempts": 5})
+    (cause,) = found(row(), made)
+    assert cause.text.startswith("attempt 1 of 5 is under way")
+    failed = {"time": at(-4), "node": "charge", "do": "RetryTask", "attempt": 1}
+    made.take(failed | {"failure": LUCKLESS, "not_before": stored(at(60))})
+    (cause,) = found(row(), made)
+    assert cause.text.startswith("attempt 2 of 5 is due in 1 m 00 s")

@@ -235,7 +235,17 @@ def test_the_store_lists_its_version_and_says_that_code_has_no_document() -> Non
         ("sign-up", "workflow", 1)
     ]
     assert "is made by code" in perdure("definitions", "sign-up", "--source", code=3).stderr
-    assert "say where its code is" in perdure("start", "sign-up", code=2).stderr
+    wanted = perdure("start", "sign-up", "--version", "1", code=2).stderr
+    assert "say where its code is" in wanted
+
+
+def test_a_workflow_that_the_store_knows_is_started_by_its_name_without_its_code() -> None:
+    stop_waiting("hello.py", "--input", '"a"')
+    started = perdure("start", "sign-up", "--input", '"b"', "--id", "b")
+    assert started.stdout == "sign-up/b\n"
+    assert "perdure worker FILE.py is one" in started.stderr
+    perdure("signal", "sign-up/b", "confirmed", '"Bea"')
+    assert json.loads(perdure("run", "hello.py", "--id", "b").stdout) == "done"
 
 
 def test_a_run_is_exported_and_imported_and_goes_on_in_another_store() -> None:

@@ -368,6 +368,24 @@ def children() -> Journal:
     ]
 
 
+def begun_elsewhere() -> Journal:
+    """A workflow that was started by its name, where its code was not: its deadline came with its
+    beginning. Its call may be tried five times."""
+    return [
+        [Transition(AT, [_opened()])],
+        [
+            Transition(
+                AT + 1,
+                [
+                    BeginRun(AT + 60_000_000),
+                    CreateTask("t1", "pay", "pending", Raw(b"5")),
+                    DispatchTask("t1", "pay", attempts=5),
+                ],
+            )
+        ],
+    ]
+
+
 def traced() -> Journal:
     """A workflow that was started within a trace, and goes on as new in it."""
     trace = {"traceparent": "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"}
@@ -393,6 +411,7 @@ JOURNALS = {
     "workflow-v1": workflow,
     "continued-v1": continued,
     "children-v1": children,
+    "begun-elsewhere-v1": begun_elsewhere,
     "traced-v1": traced,
 }
 

@@ -12,18 +12,19 @@ DOORS = {
     "perdure": "the public names",
     "perdure.__main__": "python -m perdure",
     "perdure.cli.main": "the console script",
+    "perdure.pytest_plugin": "the fixture that pytest finds",
     "perdure.blocking": "the classes of synchronous programs",
     "perdure.errors": "every exception",
     "perdure.drivers": "the protocols of whoever writes a driver",
     "perdure.conformance": "the kit of whoever writes a store",
     "perdure.conformance.__main__": "python -m perdure.conformance",
-    "perdure.codec.envelope": "the stored form of the typed doors, fixed before they are built",
 }
 
 #: Third-party package -> where it may be imported. The core has three; the rest are extras.
 PLACES = {
     "msgspec": ("perdure",),
     "click": ("perdure.cli",),
+    "pytest": ("perdure.pytest_plugin",),
     "cronsim": ("perdure.engine",),
     "aiohttp": ("perdure.engine.handlers",),
     "opentelemetry": ("perdure.telemetry",),

@@ -61,7 +61,8 @@ def by_pyright(paths: Sequence[Path], folder: Path) -> Found:
     program = pyright()
     assert program is not None
     config = folder / "pyrightconfig.json"
-    include = {"include": [str(path) for path in paths], "extraPaths": [str(ROOT / "src")]}
+    beside = sorted({str(path.parent) for path in paths})  # they may import one another
+    include = {"include": [str(path) for path in paths], "extraPaths": [str(ROOT / "src"), *beside]}
     config.write_text(json.dumps(SWITCHES | include), encoding="utf-8")
     done = subprocess.run(
         [program, "--outputjson", "--project", str(config), "--pythonpath", sys.executable],

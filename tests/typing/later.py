@@ -8,9 +8,6 @@ from __future__ import annotations
 
 import re
 
-#: Programs that are about what is not there: fakes and crashes everywhere for users' tests.
-WHOLE = frozenset({"test_p09.py"})
-
 CUTS: dict[str, list[tuple[str, str]]] = {
     # the builder of sagas, and its events
     "p01_order_saga.py": [

@@ -9,7 +9,7 @@ import pytest
 
 from tests.tidy.tree import ROOT
 from tests.typing.checkers import Found, by_mypy, by_pyright, pyright, wanted
-from tests.typing.later import CUTS, WHOLE, without
+from tests.typing.later import CUTS, without
 
 DESIGN = ROOT.parent / "shared" / "design" / "api" / "programs"
 
@@ -22,8 +22,6 @@ def programs(folder: Path) -> list[Path]:
         pytest.skip("the design pages do not lie beside this tree: their programs not checked")
     found = []
     for path in sorted(DESIGN.glob("*.py")):
-        if path.name in WHOLE:
-            continue
         if path.name in CUTS:
             copy = folder / path.name
             copy.write_text(without(path.name, path.read_text(encoding="utf-8")), encoding="utf-8")

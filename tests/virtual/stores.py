@@ -50,6 +50,21 @@ class VirtualStore(MemoryStore):
         ]
 
 
+class PromptStore(VirtualStore):
+    """Durable, and its disk so quick that it answers while it is asked."""
+
+    durable = True
+
+    def __init__(self) -> None:
+        super().__init__()
+        #: Every batch that was sent, as it came.
+        self.sent: list[list[JournalRow]] = []
+
+    def commit(self, rows: Sequence[JournalRow], done: CommitDone) -> None:
+        self.sent.append(list(rows))
+        super().commit(rows, done)
+
+
 class LateStore(VirtualStore):
     """Answers `latency` seconds later, as a disk does, with nothing written before.
 

@@ -127,8 +127,9 @@ class Client(Mirrored):
         metadata: Mapping[str, str] | None = None,
         created_after: datetime | None = None,
     ) -> Iterator[RunInfo]:
-        """The runs that match, newest first. `metadata`: those that carry all of these; they are
-        looked for among the others, page by page."""
+        """The runs that match, newest first. `workflow`: a name, or a definition with all names
+        that it ever had. `metadata`: those that carry all of these; they are looked for among the
+        others, page by page."""
         yield from self._each(
             self._async.runs(
                 workflow=workflow, status=status, metadata=metadata, created_after=created_after

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import atexit
+import concurrent.futures.thread  # noqa: F401  # its threads end after what is registered later
 import contextlib
 import os
 import threading
@@ -38,18 +39,34 @@ class LoopThread:
         asyncio.set_event_loop(self._loop)
         self._loop.run_forever()
 
+    async def _wind_up(self) -> None:
+        """End what an interrupt left behind: it may be closing something, and goes on with that."""
+        left = asyncio.all_tasks() - {asyncio.current_task()}
+        for task in left:
+            if not task.cancelling():
+                task.cancel()
+        if left:
+            done, _ = await asyncio.wait(left, timeout=PATIENCE)
+            for task in done:
+                task.cancelled() or task.exception()  # nobody is there to be told
+
     def call(self, coroutine: Coroutine[Any, Any, T]) -> T:
         """What the coroutine returns or raises. An interrupt of the caller (Ctrl-C) cancels it.
 
         Raises PerdureError when called on the loop's own thread, which would wait for itself.
         """
-        if threading.current_thread() is self._thread:
-            coroutine.close()
-            raise PerdureError(
-                "perdure.blocking was called in code that its own event loop runs (a workflow, an "
-                "`async def` step or listener): use a plain `def` step, or perdure.Client there"
-            )
-        future = asyncio.run_coroutine_threadsafe(coroutine, self._loop)
+        try:
+            if threading.current_thread() is self._thread:
+                raise PerdureError(
+                    "perdure.blocking was called in code that its own event loop runs (a workflow, "
+                    "an `async def` step or listener): use a plain `def` step, or perdure.Client "
+                    "there"
+                )
+            future = asyncio.run_coroutine_threadsafe(coroutine, self._loop)
+        except BaseException:
+            with contextlib.suppress(ValueError):  # it runs already
+                coroutine.close()
+            raise
         try:
             return future.result()
         except BaseException:
@@ -58,7 +75,7 @@ class LoopThread:
 
     def end(self) -> None:
         """Close what is open, then stop."""
-        for close in list(self.closing.values()):
+        for close in [*self.closing.values(), self._wind_up]:
             future = asyncio.run_coroutine_threadsafe(close(), self._loop)
             with contextlib.suppress(Exception):  # it is over: what is recorded is recorded
                 future.result(PATIENCE)
@@ -102,4 +119,6 @@ def _at_exit() -> None:
 
 
 os.register_at_fork(after_in_child=_in_child)
-atexit.register(_at_exit)
+# Before the threads of executors end, which closing a store, and steps that end in time, need.
+# Python has a place for that, if not a public one.
+getattr(threading, "_register_atexit", atexit.register)(_at_exit)

@@ -75,7 +75,11 @@ class Mirrored:
 
     def _call(self, coroutine: Coroutine[Any, Any, Any]) -> Any:
         """Await it on the loop thread. Handles in errors become synchronous ones."""
-        thread = self._thread()
+        try:
+            thread = self._thread()
+        except BaseException:
+            coroutine.close()
+            raise
         try:
             return thread.call(coroutine)
         except (AlreadyStarted, RunFailed) as error:

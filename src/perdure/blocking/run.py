@@ -49,7 +49,8 @@ class Run(Generic[T_co]):
 
     @property
     def workflow(self) -> str:
-        """The name of the definition it runs."""
+        """The name of the definition it runs. Of one that had other names before it is the name
+        the run is recorded under, once something was asked of the run."""
         shown: str = self._async.workflow
         return shown
 

@@ -40,6 +40,8 @@ class NodeView(msgspec.Struct):
     #: The run that it asks for, `workflow/id`, and whether that was made for it, once it is there.
     child: str | None = None
     made: bool | None = None
+    #: How many attempts there are at most, where the record says it.
+    most: int | None = None
     #: What earlier attempts, and the last one, came to: (attempt, failure).
     errors: list[tuple[int, Mapping[str, Any]]] = []
 
@@ -114,6 +116,7 @@ class NodeBook:
 
     def _begun(self, record: Mapping[str, Any]) -> list[Change]:
         self.code = True
+        self.deadline = _time(record.get("deadline")) or self.deadline
         return []
 
     def _continued(self, record: Mapping[str, Any]) -> list[Change]:
@@ -150,6 +153,7 @@ class NodeBook:
     def _dispatched(self, record: Mapping[str, Any]) -> list[Change]:
         view = self._view(record["node"])
         view.attempt = record["attempt"]
+        view.most = record.get("attempts")
         view.since = _due(record)
         return [_change(record, f"started (attempt {view.attempt})")]
 

@@ -61,7 +61,7 @@ def start(
         raise usage("--version goes with the NAME of a workflow: a FILE is a version itself")
     options = {"id": run_id, "start_node": start_node, "config": read_config(config)}
     value = read_value(input_, "--input")
-    told, why, alive = asyncio.run(_start(store, definition, version, value, options))
+    told, why, alive, code = asyncio.run(_start(store, definition, version, value, options))
     if as_json:
         print_json(told)
         return
@@ -71,10 +71,10 @@ def start(
     if why:
         click.echo(why, err=True)
     elif told["created"] and told["status"] == "running":
-        click.echo(_next(workflow, told, alive, store), err=True)
+        click.echo(_next(workflow, told, alive, store, code=code), err=True)
 
 
-def _next(workflow: str, told: Mapping[str, Any], alive: int, store: str) -> str:
+def _next(workflow: str, told: Mapping[str, Any], alive: int, store: str, *, code: bool) -> str:
     """Who works on it now."""
     name = f"{told['workflow']}/{told['id']}"
     if alive:
@@ -84,8 +84,9 @@ def _next(workflow: str, told: Mapping[str, Any], alive: int, store: str) -> str
     from perdure.cli.target import is_code
 
     # Code holds its steps; a document needs them beside it.
-    code = is_code(workflow)
-    file = workflow if code or Path(workflow).exists() else "FILE"
+    file = "FILE.py" if code else "FILE"
+    if is_code(workflow) or Path(workflow).exists():
+        file = workflow
     serve = command_of("worker", file, *(() if code else ("APP",)), store=store)
     beside = () if code else ("--app", "APP")
     run = command_of("run", file, *beside, "--id", str(told["id"]), store=store)
@@ -117,8 +118,9 @@ async def _start(
     version: str | None,
     input: Any,
     options: dict[str, Any],
-) -> tuple[dict[str, Any], str, int]:
-    """What came of it; of a run that failed, why; and how many workers are alive."""
+) -> tuple[dict[str, Any], str, int, bool]:
+    """What came of it; of a run that failed, why; how many workers are alive; whether it is one
+    of code."""
     from perdure.client.client import Client, rebuild
     from perdure.client.definitions import version_of
     from perdure.model.errors import AlreadyStarted, NotFound
@@ -157,7 +159,8 @@ async def _start(
             "failure": None if info.failure is None else failure_json(info.failure),
         }
         alive = sum(seen.alive for seen in await client._store.workers())
-        return told, await _why(run, info), alive
+        code = run._definition is not None and not run._definition.source
+        return told, await _why(run, info), alive, code
 
 
 async def _is_code(client: Client, name: str) -> bool:

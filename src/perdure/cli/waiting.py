@@ -17,6 +17,7 @@ from perdure.cli.nodes import NodeBook, NodeView, reason
 from perdure.cli.output import moment_near, took
 from perdure.client.run import time_of
 from perdure.stores.port import NEVER, Mail, RunRow
+from perdure.stores.takeover import ENDS_STALL
 
 Kind = Literal[
     "stalled", "paused", "start", "signal", "time", "attempt", "retry", "worker", "mail", "child"
@@ -96,7 +97,10 @@ def _pauses(standing: Standing, now: datetime, unpause: str) -> list[Cause]:
 
 def _unread(mail: Sequence[Mail]) -> str:
     what = "1 message" if len(mail) == 1 else f"{len(mail)} messages"
-    named = ", ".join(f"{one.kind} {one.name}".rstrip() for one in mail[:NAMED])
+    named = ", ".join(
+        f"{one.kind} {one.name}" if one.kind not in ENDS_STALL and one.name else one.kind
+        for one in mail[:NAMED]
+    )
     more = ", …" if len(mail) > NAMED else ""
     return f"{what} sent to it {'is' if len(mail) == 1 else 'are'} not read ({named}{more})"
 
@@ -114,7 +118,7 @@ def _node(standing: Standing, view: NodeView, now: datetime, tell: Tell) -> Caus
         end = "" if view.wake_at is None else f"; gives up at {_at(view.wake_at, now)}"
         what = f"waits for run {view.child}{length}{end}"
         return Cause("child", what, view.node, since, view.wake_at, tell("why", view.child))
-    most = standing.attempts.get(view.node)
+    most = view.most or standing.attempts.get(view.node)
     attempt = f"attempt {max(view.attempt, 1)}{f' of {most}' if most else ''}"
     if since is not None and since > now:
         why = _last_error(view, ", since attempt {} failed: {}")

@@ -11,6 +11,7 @@ from typing import Any, Self, TypeAlias, TypeVar, Unpack, cast, overload
 from msgspec import Raw
 
 from perdure.client.definitions import DefinitionInfo, infos
+from perdure.client.listing import newest_first
 from perdure.client.options import RunOptions, StartOptions
 from perdure.client.run import KEEP, Run, RunInfo, info_of
 from perdure.client.telling import Telling
@@ -23,6 +24,7 @@ from perdure.engine.retrying import RetryRequest
 from perdure.engine.starting import to_publish
 from perdure.flow.codec import Codec, TypedCodec, codec_of, written
 from perdure.flow.driver import Driver, driver_as
+from perdure.flow.known import KnownWorkflow
 from perdure.flow.step import Step
 from perdure.flow.workflow import Workflow
 from perdure.model.carrier import checked_carrier
@@ -33,6 +35,7 @@ from perdure.model.errors import (
     AlreadyStarted,
     DefinitionError,
     InvalidRequest,
+    NotFound,
     Unsupported,
 )
 from perdure.model.names import check_run_id
@@ -173,23 +176,34 @@ class Client:
             )
             if not isinstance(self._driver, NativeDriver):  # that one asks as it decides
                 resolved.check_input(request.input, self._codec)
-            created = await self._driver.start(request)
             run: Run[Any] = Run(self, resolved, request.id)
+            there = bool(run._former) and await self._is_there(run)
+            created = not there and await self._driver.start(request)
             if created:
                 self._telling.started(run.workflow, run.id)
             else:
                 call.exists()
                 if options.get("if_exists", "raise") == "raise":
+                    await run._named()
                     message = f"{run} is there already: use if_exists='join' to join it"
                     raise AlreadyStarted(message, run)
                 if request.input is not None and driver_as(self._driver, NativeDriver) is not None:
                     await self._compare(run, self._codec.decode(bytes(request.input)))
             return run
 
+    async def _is_there(self, run: Run[Any]) -> bool:
+        """Whether another engine has the run, maybe under a name of before: it is asked first, as
+        only a store knows with the start what a run may be recorded under."""
+        if driver_as(self._driver, NativeDriver) is not None:
+            return False
+        await run._named()
+        return not run._former
+
     async def _compare(self, run: Run[Any], input: Any) -> None:
-        """Warn when the run that is joined was started with another input."""
+        """Warn when the run that is joined was started with another input. What one that went on
+        as new was started with is not known any more."""
         async for record in run.history():
-            if record.get("input") != input:
+            if record["do"] == "OpenRun" and record.get("input") != input:
                 _log.warning("%s was started with another input and keeps that one", run)
             return
 
@@ -239,26 +253,20 @@ class Client:
         metadata: Mapping[str, str] | None = None,
         created_after: datetime | None = None,
     ) -> AsyncIterator[RunInfo]:
-        """The runs that match, newest first. `metadata`: those that carry all of these; they are
-        looked for among the others, page by page."""
+        """The runs that match, newest first. `workflow`: a name, or a definition with all names
+        that it ever had. `metadata`: those that carry all of these; they are looked for among the
+        others, page by page."""
         wanted = dict(metadata or {}).items()
         await self._opened()
-        query = RunQuery(
-            workflow.name if isinstance(workflow, Definition) else workflow,
-            _statuses(status),
-            None if created_after is None else _since_epoch(created_after),
+        since = None if created_after is None else _since_epoch(created_after)
+        names: Sequence[str | None] = (
+            (workflow.name, *workflow.aliases) if isinstance(workflow, Definition) else (workflow,)
         )
-        while True:
-            page = await self._store.find(query)
-            for row in page:
-                info = info_of(row)
-                if wanted <= info.metadata.items():
-                    yield info
-            if len(page) < query.limit:
-                return
-            query = RunQuery(
-                query.definition, query.status, query.created_after, page[-1].key, query.limit
-            )
+        queries = [RunQuery(name, _statuses(status), since) for name in names]
+        async for row in newest_first(self._store, queries):
+            info = info_of(row)
+            if wanted <= info.metadata.items():
+                yield info
 
     # ------------------------------------------------------------------ hearing
 
@@ -319,6 +327,11 @@ class Client:
         native = self._native
         await native.open()
         definition = await native.definition(workflow) if isinstance(workflow, str) else workflow
+        if isinstance(definition, KnownWorkflow):
+            raise NotFound(
+                f"workflow {definition.name} is made by code that this process does not have: "
+                "retry the run where it is, by a handle that was made with the workflow"
+            )
         given = (
             None if input is KEEP else self._written(definition, input),
             None if config is KEEP else Raw(self._codec.encode(config)),
@@ -327,7 +340,7 @@ class Client:
 
     def _written(self, definition: Definition[Any, Any], value: Any) -> Raw:
         """A value for a run of this definition, as it is recorded."""
-        typed = isinstance(definition, Workflow)
+        typed = definition.kind == Workflow.kind
         return written(value, codec_of(self._codec) if typed else None)
 
 

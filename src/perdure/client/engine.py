@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Self, TypeVar
 
 from perdure.client.client import Client, Listen
-from perdure.client.working import WorkingDriver
+from perdure.client.working import Working
 from perdure.drivers.native import NativeDriver, rebuild
 from perdure.engine.handlers.http import HttpHandler, HttpOptions
 from perdure.engine.handlers.port import Handler
@@ -25,7 +25,7 @@ from perdure.expr import reveal
 from perdure.feed import ClientEvent
 from perdure.flow.calling import STEP_TYPE
 from perdure.flow.codec import Codec, StepValues
-from perdure.flow.driver import Driver
+from perdure.flow.driver import Driver, Duties, Host, driver_as
 from perdure.flow.registry import Listed, Registry
 from perdure.model.durations import SECOND, Duration, microseconds
 from perdure.model.errors import Unsupported
@@ -47,7 +47,9 @@ class Engine(Client):
     attempts are observed as well.
 
     On entering, runs that an earlier process left go on. Raises DefinitionError for what is
-    wrong with the definitions, also for steps that a graph calls and that were not given. A graph
+    wrong with the definitions, also for steps that a graph calls and that were not given;
+    Unsupported for a driver that executes nothing in this process (see perdure.drivers.Host). One
+    that wraps a driver of a store is asked and told like any; the work is done below it. A graph
     whose calls do not fit its steps is warned of, and each start of it raises DefinitionError,
     while runs of it that are there go on. StoreError where the store cannot be opened. Installs
     no signal handlers except in `serve`.
@@ -71,9 +73,9 @@ class Engine(Client):
         telemetry: Telemetry | None = None,
     ) -> None:
         super().__init__(store, codec=codec, telemetry=telemetry)
-        registry = Registry.of(definitions)
+        registry, objects = Registry.of(definitions), tuple(resources)
         secret = secrets if isinstance(secrets, Secrets) else Secrets(secrets)
-        tasks = TaskHandler(registry.steps, threads)
+        tasks = self._tasks(registry, threads)
         handlers: dict[str, Handler] = {
             "TASK": tasks,
             STEP_TYPE: StepHandler(tasks, None if codec is None else StepValues(codec)),
@@ -92,35 +94,59 @@ class Engine(Client):
                 list(registry.definitions.values()),
                 rebuild,
                 self._info,
-                resources=Resources(resources),
+                resources=Resources(objects),
                 reveal=lambda value, at: reveal(value, at, secret),
                 redact=secret.redact,
                 poll=microseconds(poll, "poll") / SECOND,
                 park_after=microseconds(park_after, "park_after") / SECOND,
+                alone=self._alone,
             )
 
-        if not isinstance(self._driver, NativeDriver):
-            name = type(self._driver).__name__
-            raise Unsupported(f"{name} brings its own workers: an Engine works on a store, by URL")
-        self._working = WorkingDriver(self._driver, registry, shell)
-        self._driver = self._working
-        self._shell = self._working.shell
-        self._shell.telemetry = telemetry
+        native = driver_as(self._driver, NativeDriver)
+        self._working = None if native is None else Working(native, registry, shell)
+        if self._working is not None:
+            self._working.shell.telemetry = telemetry
+        self._duties = Duties(registry, objects, threads, codec, name, telemetry)
+        self._host = _host_of(self._driver) if native is None else None
+
+    #: Whether its store is its own, and ends with it.
+    _alone = False
+
+    def _tasks(self, registry: Registry, threads: int | None) -> TaskHandler:
+        """Who runs the functions of steps."""
+        return TaskHandler(registry.steps, threads)
+
+    @property
+    def _shell(self) -> Shell:
+        if self._working is None:
+            name = type(self._host).__name__
+            raise Unsupported(f"{name} cannot do that: it needs a store of perdure's own")
+        return self._working.shell
 
     async def __aenter__(self) -> Self:
         await super().__aenter__()
-        for why in self._working.unfit.values():
+        if self._host is not None:
+            try:
+                await self._host.work(self._duties)
+            except BaseException:
+                await self._driver.close()
+                raise
+            return self
+        for why in self._working.unfit.values() if self._working is not None else ():
             _log.warning("%s\nNo new run of it is started here; runs that are there go on", why)
         try:
             await self._shell.open()
         except BaseException:
-            await self._working.abandon()
+            await self._native.abandon()
             raise
         return self
 
     async def __aexit__(self, *exc: object) -> None:
         try:
-            await self._shell.close(self._grace)
+            if self._host is not None:
+                await self._host.rest(self._grace)
+            else:
+                await self._shell.close(self._grace)
         finally:
             await super().__aexit__(*exc)
 
@@ -168,3 +194,14 @@ class Engine(Client):
     def _info(self, worker: str) -> WorkerInfo:
         host = socket.gethostname()
         return WorkerInfo(worker, self._name or f"{host}:{os.getpid()}", host, os.getpid())
+
+
+def _host_of(driver: Driver) -> Host:
+    """The driver, or the one inside it, that executes. Raises Unsupported where none does."""
+    found = driver_as(driver, Host)  # type: ignore[type-abstract]
+    if found is None:
+        raise Unsupported(
+            f"{type(driver).__name__} executes nothing in this process (it has no `work` and "
+            "`rest`, see perdure.drivers.Host): use Client to start its runs"
+        )
+    return found

@@ -16,9 +16,17 @@ from perdure.client.messages import addressed, key_of
 from perdure.client.outcome import value_of
 from perdure.codec.failures import failure_from
 from perdure.flow.codec import codec_of, read
+from perdure.flow.known import KnownWorkflow
 from perdure.flow.workflow import Workflow
 from perdure.model.durations import SECOND, Duration, microseconds
-from perdure.model.errors import Failure, InvalidRequest, RunFailed, RunFinished, TimedOut
+from perdure.model.errors import (
+    Failure,
+    InvalidRequest,
+    NotFound,
+    RunFailed,
+    RunFinished,
+    TimedOut,
+)
 from perdure.model.failure import FailureRecord
 from perdure.model.names import check_run_id
 from perdure.model.status import RunStatus
@@ -55,12 +63,14 @@ class Run(Generic[T_co]):
     """One run of a definition, known by workflow name and id. Methods on a bad id raise
     InvalidId; on a run that is not there NotFound."""
 
-    __slots__ = ("_client", "_definition", "_id", "_workflow")
+    __slots__ = ("_client", "_definition", "_former", "_id", "_workflow")
 
     def __init__(self, client: Client, of: Definition[Any, T_co] | str, id: str) -> None:
         self._client = client
         self._definition = None if isinstance(of, str) else of
         self._workflow = of if isinstance(of, str) else of.name
+        #: Names under which the run may be recorded instead; none once it was looked for.
+        self._former = () if isinstance(of, str) else of.aliases
         self._id = id
 
     @property
@@ -70,7 +80,22 @@ class Run(Generic[T_co]):
 
     @property
     def workflow(self) -> str:
-        """The name of the definition it runs."""
+        """The name of the definition it runs. Of one that had other names before it is the name
+        the run is recorded under, once something was asked of the run."""
+        return self._workflow
+
+    async def _named(self) -> str:
+        """The name the run is recorded under."""
+        former, driver = self._former, self._client._driver
+        if not former:
+            return self._workflow
+        for name in (self._workflow, *former):
+            try:
+                await driver.status(name, self._id)
+            except NotFound:
+                continue
+            self._workflow, self._former = name, ()
+            break
         return self._workflow
 
     async def result(  # the caller's own bound, in perdure's durations
@@ -100,10 +125,11 @@ class Run(Generic[T_co]):
     async def _result(self) -> T_co:
         client = self._client
         check_run_id(self._id)
-        outcome = await client._driver.result(self._workflow, self._id)
+        name = await self._named() if self._former else self._workflow
+        outcome = await client._driver.result(name, self._id)
         definition = self._definition
         reader: Callable[[Raw], Any] = client._codec.decode
-        if isinstance(definition, Workflow):
+        if isinstance(definition, Workflow | KnownWorkflow):
             reader = partial(read, definition.read_output, codec=codec_of(client._codec))
         result: T_co = value_of(outcome, reader, self)
         return result
@@ -112,7 +138,7 @@ class Run(Generic[T_co]):
         """`running`, `completed`, `failed` or `canceled`."""
         with self._client._observed("status", self._workflow):
             check_run_id(self._id)
-            return await self._client._driver.status(self._workflow, self._id)
+            return await self._client._driver.status(await self._named(), self._id)
 
     async def describe(self) -> RunInfo:
         """What the store says of the run."""
@@ -152,12 +178,13 @@ class Run(Generic[T_co]):
         NotFound when the run is not there or has ended, InvalidRequest for a value or name that
         cannot be sent.
         """
-        client, typed = self._client, isinstance(self._definition, Workflow)
+        client = self._client
+        typed = isinstance(self._definition, Workflow | KnownWorkflow)
         with client._observed("signal", self._workflow):
             name, body = addressed(client._codec, to, value, typed=typed)
             key = None if dedupe_key is None else key_of(dedupe_key)
             check_run_id(self._id)
-            await client._driver.signal(self._workflow, self._id, name, body, key)
+            await client._driver.signal(await self._named(), self._id, name, body, key)
         client._telling.signaled(self._workflow, self._id, name)
 
     async def cancel(self, reason: str = "") -> None:
@@ -168,7 +195,7 @@ class Run(Generic[T_co]):
             if not isinstance(reason, str):
                 raise InvalidRequest(f"the reason of a cancel must be a text, not {reason!r}")
             check_run_id(self._id)
-            await self._client._driver.cancel(self._workflow, self._id, reason)
+            await self._client._driver.cancel(await self._named(), self._id, reason)
         self._client._telling.canceled(self._workflow, self._id)
 
     async def pause(self) -> None:
@@ -201,16 +228,18 @@ class Run(Generic[T_co]):
         if (from_node is None) != failed:
             raise InvalidRequest("retry: give either from_node='...' or failed=True")
         check_run_id(self._id)
-        of = self._definition if isinstance(self._definition, Workflow) else self._workflow
+        name = await self._named()
+        workflow = self._definition if isinstance(self._definition, Workflow) else None
+        of = name if workflow is None else workflow.under(name)
         await self._client._retry(of, self._id, from_node, input, config)
 
     async def _tell(self, kind: str) -> None:
-        posted = await self._client._native.tell(self._workflow, self._id, kind)
+        posted = await self._client._native.tell(await self._named(), self._id, kind)
         if posted.outcome == "finished":
             raise RunFinished(f"{self} has ended: only a retry lets it go on")
 
     async def _row(self) -> RunRow:
-        return await self._client._native.row(self._workflow, self._id)
+        return await self._client._native.row(await self._named(), self._id)
 
     def __repr__(self) -> str:
         return f"<Run {self}>"

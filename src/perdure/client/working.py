@@ -1,46 +1,57 @@
-"""WorkingDriver: the driver of an engine. What it does goes through the runs in its memory where
-it can, and it starts nothing that could not run here."""
+"""Working: an engine as its driver sees it. What is asked goes through the runs in memory where it
+can, and nothing is started that could not run here."""
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from perdure.client.calls import unfit
 from perdure.drivers.native import NativeDriver
 from perdure.engine.retrying import RetryRequest
 from perdure.engine.shell import Shell
+from perdure.engine.waiters import Waiters
+from perdure.flow.known import KnownWorkflow
 from perdure.flow.registry import Registry
 from perdure.model.definition import Definition
 from perdure.model.driving import Outcome, StartRequest
 from perdure.model.errors import DefinitionError, NotFound
 from perdure.stores.port import Message, Posted, Started
 
+if TYPE_CHECKING:
+    from perdure.drivers.native import Local
 
-class WorkingDriver(NativeDriver):
-    """A NativeDriver with a shell that works. Raises DefinitionError for graphs that call steps
-    which are not listed."""
+
+class Working:
+    """A shell that works for a driver. Raises DefinitionError for graphs that call steps which
+    are not listed."""
 
     def __init__(
-        self, outer: NativeDriver, registry: Registry, shell: Callable[[NativeDriver], Shell]
+        self, driver: NativeDriver, registry: Registry, shell: Callable[[NativeDriver], Shell]
     ) -> None:
-        super().__init__(outer.store, outer.clock, outer.codec)
+        self._driver = driver
         self._registry = registry
         definitions = registry.definitions.values()
         _refuse([problem for d in definitions for problem in missing_steps(d, registry)])
         #: By hash, why no new run of a graph is started here.
         self.unfit = {d.hash: why for d in definitions if (why := unfit(d, registry))}
-        self.shell = shell(self)
-        self.waiters = self.shell.waiters
+        self.shell = shell(driver)
+        driver.work_for(self)
 
-    async def definition(self, name: str, /) -> Definition[Any, Any]:
-        """See Driver.definition; what the engine was given comes first."""
-        found = self._registry.definition(name)
-        return await super().definition(name) if found is None else found
+    @property
+    def waiters(self) -> Waiters:
+        """See Local.waiters."""
+        return self.shell.waiters
 
-    async def begin(self, request: StartRequest) -> Started:
-        """Start it here."""
+    def known(self, name: str, /) -> Definition[Any, Any] | None:
+        """See Local.known."""
+        return self._registry.definition(name)
+
+    async def begin(self, request: StartRequest, /) -> Started | None:
+        """See Local.begin. Raises DefinitionError for a graph whose calls do not fit its steps."""
         definition = request.definition
+        if isinstance(definition, KnownWorkflow):
+            return None
         served = self.shell.claims.serves(definition)
         why = self.unfit.get(definition.hash) if served else unfit(definition, self._registry)
         # A run that is there already is joined all the same: it keeps what it has.
@@ -55,24 +66,30 @@ class WorkingDriver(NativeDriver):
 
     async def _is_there(self, workflow: str, id: str) -> bool:
         try:
-            await self.store.describe(workflow, id)
+            await self._driver.store.describe(workflow, id)
         except NotFound:
             return False
         return True
 
-    async def post_once(self, message: Message) -> Posted:
-        """Post, and tell the run at once if it is here."""
+    async def post(self, message: Message, /) -> Posted:
+        """See Local.post."""
         return (await self.shell.post([message]))[0]
 
-    async def retry_as(self, request: RetryRequest) -> None:
-        """Retry it under this worker's name."""
+    async def retry(self, request: RetryRequest, /) -> None:
+        """See Local.retry: under this worker's name."""
         _refuse(missing_steps(request.definition, self._registry))
         await self.shell.retry(request)
 
-    def ending_here(self, workflow: str, id: str) -> Awaitable[Outcome | None] | None:
-        """How a run ends that is live here."""
+    def ending(self, workflow: str, id: str, /) -> Awaitable[Outcome | None] | None:
+        """See Local.ending."""
         key = self.shell.key_of(workflow, id)
         return None if key is None else self.waiters.told(key)
+
+
+if TYPE_CHECKING:
+
+    def _is_local(made: Working) -> Local:
+        return made
 
 
 def _refuse(problems: list[str]) -> None:

@@ -1,1 +1,1 @@
-"""Wire and journal forms: values, envelopes, failures, journal rows. Pure: bytes in, bytes out."""
+"""Wire and journal forms: values, failures, journal rows. Pure: bytes in, bytes out."""

@@ -1,15 +1,27 @@
 """For whoever writes a driver: the protocols, the registry an engine works from, and perdure's
-own driver. `Client(driver)` takes any; `perdure.conformance` says whether one keeps its word."""
+own driver. `Client(driver)` takes any, `Engine(driver, […])` one that executes, too;
+`perdure.conformance` says whether one keeps its word."""
 
 from __future__ import annotations
 
 from perdure.drivers.native import NativeDriver
-from perdure.flow.driver import Driver, RawCase, Runtime, StepCall, Wrapper, driver_as
+from perdure.flow.driver import (
+    Driver,
+    Duties,
+    Host,
+    RawCase,
+    Runtime,
+    StepCall,
+    Wrapper,
+    driver_as,
+)
 from perdure.flow.registry import Registry
 from perdure.model.driving import Outcome, StartRequest
 
 __all__ = [
     "Driver",
+    "Duties",
+    "Host",
     "NativeDriver",
     "Outcome",
     "RawCase",

@@ -1,14 +1,15 @@
 """NativeDriver: runs that perdure's own engine executes, kept in a store.
 
-This one does not execute: it writes starts and messages, and whoever works on the store goes on
-with them. An engine's driver (client floor) does the same through the runs in its memory.
+By itself it does not execute: it writes starts and messages, and whoever works on the store goes
+on with them. One that an engine of this process works for asks that first, which does the same
+through the runs in its memory.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from perdure.codec.values import JsonCodec
 from perdure.drivers.unowned import start_unowned
@@ -17,6 +18,7 @@ from perdure.engine.ids import Ids
 from perdure.engine.retrying import RetryRequest, Writer, retry
 from perdure.engine.starting import begin, to_publish
 from perdure.engine.waiters import Waiters
+from perdure.flow.known import KnownWorkflow
 from perdure.graph.definition import Graph
 from perdure.kernel.protocol import Deps
 from perdure.model.definition import Definition
@@ -34,6 +36,29 @@ POST_TRIES: Final = 4
 POST_DELAY: Final = 0.05
 
 
+class Local(Protocol):
+    """An engine in this process, that works on the driver's store."""
+
+    @property
+    def waiters(self) -> Waiters:
+        """Who waits for the ends of its runs."""
+
+    def known(self, name: str, /) -> Definition[Any, Any] | None:
+        """What it was given of this name."""
+
+    async def begin(self, request: StartRequest, /) -> Started | None:
+        """Start a run; None for one that only others can begin."""
+
+    async def post(self, message: Message, /) -> Posted:
+        """Post a message, and tell the run at once if it is here."""
+
+    async def retry(self, request: RetryRequest, /) -> None:
+        """Let an ended run go on."""
+
+    def ending(self, workflow: str, id: str, /) -> Awaitable[Outcome | None] | None:
+        """How a run ends that is in memory; None for any other."""
+
+
 class NativeDriver:
     """The Driver of a store. Making one does no I/O."""
 
@@ -43,6 +68,7 @@ class NativeDriver:
         self.codec = codec
         self.ids = Ids(clock.now)
         self.waiters = Waiters(store)
+        self._local: Local | None = None
         self.is_open = False
         self._closed = False
         self._opening = asyncio.Lock()
@@ -66,6 +92,14 @@ class NativeDriver:
             self.is_open = False
             await self.store.close()
 
+    def work_for(self, engine: Local) -> None:
+        """Ask this engine before the store, from now on. Raises PerdureError for a second one."""
+        if self._local is not None:
+            raise PerdureError(
+                "an engine works for this driver already: give another one the URL of the store"
+            )
+        self._local, self.waiters = engine, engine.waiters
+
     async def abandon(self) -> None:
         """Close the store after what was to work on it could not begin; it may be tried again."""
         self.is_open = False
@@ -74,18 +108,25 @@ class NativeDriver:
     # ------------------------------------------------------------------ what every driver does
 
     async def definition(self, name: str, /) -> Definition[Any, Any]:
-        """See Driver.definition: of what the store knows, the version published last."""
+        """See Driver.definition: what the engine was given; else, of what the store knows, the
+        version published last. Of a workflow whose code is elsewhere a KnownWorkflow."""
+        if self._local is not None and (known := self._local.known(name)) is not None:
+            return known
         await self.open()
-        return rebuild(await self.store.latest_definition(name))
+        stored = await self.store.latest_definition(name)
+        if stored.kind == KnownWorkflow.kind:
+            return KnownWorkflow(name, stored.version, stored.hash)
+        return rebuild(stored)
 
     async def start(self, request: StartRequest, /) -> bool:
         """See Driver.start."""
-        await self.open()
+        if not self.is_open:
+            await self.open()
         return (await self.begin(request)).outcome != "exists"
 
     async def result(self, workflow: str, id: str, /) -> Outcome:
         """See Driver.result."""
-        ending = self.ending_here(workflow, id)
+        ending = None if self._local is None else self._local.ending(workflow, id)
         outcome = None if ending is None else await ending
         if outcome is None:
             outcome = await self.waiters.wait(await self.row(workflow, id))
@@ -134,42 +175,38 @@ class NativeDriver:
         delay = POST_DELAY
         for _ in range(POST_TRIES - 1):
             try:
-                return await self.post_once(message)
+                return await self._post_once(message)
             except StoreError:
                 await asyncio.sleep(delay)
                 delay *= 2
-        return await self.post_once(message)
+        return await self._post_once(message)
 
     async def retry(self, request: RetryRequest) -> None:
         """Let an ended run go on, as its short owner."""
         await self.open()
-        await self.retry_as(request)
+        if self._local is not None:
+            return await self._local.retry(request)
+        writer = Writer(self.ids.text(), lambda: 1, set())
+        return await retry(self.store, self.deps, request, writer)
 
     @property
     def deps(self) -> Deps:
         """What decides a start or a retry."""
         return Deps(self.clock.now, self.ids.text, _no_chance, self.codec)
 
-    # ------------------------------------------------------------------ what an engine replaces
-
     async def begin(self, request: StartRequest) -> Started:
-        """Write the start; whoever claims the run goes on with it."""
+        """Start the run here, or write the start: whoever claims the run goes on with it."""
+        if self._local is not None and (started := await self._local.begin(request)) is not None:
+            return started
         await self.store.define(to_publish(request.definition, self.clock.now()))
         writer, key = self.ids.text(), self.ids.key()
         beginning = begin(request, self.deps, key=key, worker=writer, owned=False, commit=1)
         return await start_unowned(self.store, beginning.row)
 
-    async def post_once(self, message: Message) -> Posted:
-        """Post, once."""
+    async def _post_once(self, message: Message) -> Posted:
+        if self._local is not None:
+            return await self._local.post(message)
         return (await self.store.post([message]))[0]
-
-    async def retry_as(self, request: RetryRequest) -> None:
-        """Retry under a name of its own."""
-        await retry(self.store, self.deps, request, Writer(self.ids.text(), lambda: 1, set()))
-
-    def ending_here(self, workflow: str, id: str) -> Awaitable[Outcome | None] | None:
-        """How a run ends that is in this process's memory; None for any other."""
-        return None
 
 
 def rebuild(stored: StoredDefinition) -> Definition[Any, Any]:

@@ -133,7 +133,9 @@ def _ask(shell: Shell, live: LiveRun, ask: Asking, place: Place) -> Iterator[Chi
 def _made(
     shell: Shell, live: LiveRun, ask: Asking, definition: Definition[Any, Any], input: Raw | None
 ) -> ChildStart:
-    child, typed = ask.child, definition.kind == TYPED
+    child, typed, former = ask.child, definition.kind == TYPED, definition.aliases
+    if shell.claims.adopts and not shell.claims.serves(definition):
+        shell.claims.add(definition)
     try:
         if typed and input is not None and live.definition.kind != TYPED:
             input = shell.deps.codec.sealed(input)
@@ -145,7 +147,7 @@ def _made(
         )  # fmt: skip
     except Exception as error:
         # It fails the call, unless the run is there already: one that is joined has its own input.
-        return _refused(ask, error, typed)
+        return _refused(ask, error, former)
     if owned:
         shell.births.expect(ask.call, request, beginning)
     else:
@@ -157,15 +159,15 @@ def _made(
         )  # fmt: skip
     return ChildStart(
         ask.call, ask.node, (child.definition, child.id), beginning.row,
-        to_publish(definition, shell.clock.now()), None, not child.detached, typed,
+        to_publish(definition, shell.clock.now()), None, not child.detached, former, typed,
     )  # fmt: skip
 
 
-def _refused(ask: Asking, error: Exception, typed: bool) -> ChildStart:
+def _refused(ask: Asking, error: Exception, former: Sequence[str] = ()) -> ChildStart:
     child = ask.child
     refusal = msgspec.json.encode(record_failure(error, permanent=True))
     name = (child.definition, child.id)
-    return ChildStart(ask.call, ask.node, name, None, None, refusal, not child.detached, typed)
+    return ChildStart(ask.call, ask.node, name, None, None, refusal, not child.detached, former)
 
 
 # ---------------------------------------------------------------------- with a row of its own
@@ -210,7 +212,7 @@ async def _read_and_ask(
         if isinstance(place, tuple):
             place = Raw(await shell.read(live.key, place))
     except NotFound as error:
-        made = _refused(ask, error, False)
+        made = _refused(ask, error)
     except PayloadMissing as error:
         live.stall(f"the input of the child {ask.node} is gone: {error}")
     except Exception as error:

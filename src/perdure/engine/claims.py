@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from perdure.engine.loading import bring_to_life, until
@@ -30,7 +30,8 @@ LOOKING: Final = "looking for due runs"
 
 
 class Claims:
-    """`served`: by name, the definitions whose runs this worker takes."""
+    """`served`: by name, the definitions whose runs this worker takes; also by the names that they
+    had before, under which they stand then. `own`: the same, each once."""
 
     def __init__(
         self,
@@ -39,13 +40,16 @@ class Claims:
         rebuild: Callable[[StoredDefinition], Definition[Any, Any]],
         poll: float,
     ) -> None:
-        self.served = {definition.name: definition for definition in definitions}
+        self.own = list(definitions)
+        self.served = {name: of for definition in definitions for name, of in _named(definition)}
         self._shell = shell
         self._rebuild = rebuild
         self._poll = poll
-        self._by_hash = {definition.hash: definition for definition in definitions}
+        self._by_hash = {definition.hash: definition for definition in self.served.values()}
         #: By hash, definitions that runs here ask for and others serve.
         self._known: dict[str, Definition[Any, Any]] = {}
+        #: Whether runs that its own runs ask for are taken, too, whatever they are of.
+        self.adopts = False
         self._task: asyncio.Task[None] | None = None
         self._hint = asyncio.Event()
         self.resumed = 0
@@ -86,8 +90,10 @@ class Claims:
 
     def add(self, definition: Definition[Any, Any]) -> None:
         """Serve one more definition."""
-        self.served[definition.name] = definition
-        self._by_hash[definition.hash] = definition
+        self.own.append(definition)
+        for name, of in _named(definition):
+            self.served[name] = of
+            self._by_hash[of.hash] = of
 
     async def open(self) -> None:
         """Give stalled runs another chance, take what is due now, and go on looking."""
@@ -194,3 +200,9 @@ class Claims:
                 _log.warning("run %s could not be given back: %s", claim.key.hex(), error)
             await asyncio.sleep(delay)
             delay = min(delay * 2, 5.0)
+
+
+def _named(definition: Definition[Any, Any]) -> Iterator[tuple[str, Definition[Any, Any]]]:
+    """The definition under each of its names."""
+    for name in (definition.name, *definition.aliases):
+        yield name, definition.under(name)

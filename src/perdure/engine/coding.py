@@ -46,11 +46,13 @@ def begun(machine: Machine) -> Transition | None:
     return made
 
 
-def begin_at(live: LiveRun, due: int) -> None:
-    """See that a workflow which has not begun does so at its time."""
-    machine = live.machine
+def begin_at(live: LiveRun, due: int, created: int = 0) -> None:
+    """See that a workflow which has not begun does so at its time. `created`: since when its time
+    counts, if it is not known and the run is not delayed; 0 = it is known."""
+    machine, limit = live.machine, live.definition.max_duration
     if isinstance(machine, CodeMachine) and (not live.run.begun or machine.calls.stuck):
-        live.timers.arm(BEGIN, due, lambda: live.deliver(RunBegun()))
+        deadline = (due or created) + limit if created and limit is not None else None
+        live.timers.arm(BEGIN, due, lambda: live.deliver(RunBegun(deadline)))
 
 
 def begins_at(live: LiveRun) -> int | None:

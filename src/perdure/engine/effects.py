@@ -18,6 +18,7 @@ from perdure.engine.children import ask_again
 from perdure.engine.dispatcher import Order
 from perdure.engine.timers import DEADLINE
 from perdure.kernel.actions import (
+    BeginRun,
     CancelTasks,
     CompleteTask,
     Continued,
@@ -201,6 +202,11 @@ def _continued(effects: Effects, live: LiveRun, action: Continued) -> None:
     effects.deadline(live)
 
 
+def _begun(effects: Effects, live: LiveRun, action: BeginRun) -> None:
+    if action.deadline is not None:
+        effects.deadline(live)
+
+
 def _finished(effects: Effects, live: LiveRun, action: FinishRun) -> None:
     effects.shell.finished(live, action)
 
@@ -209,6 +215,7 @@ def _finished(effects: Effects, live: LiveRun, action: FinishRun) -> None:
 _EFFECTS: Final[Mapping[type, Callable[[Effects, LiveRun, Any], None]]] = {
     RetryTask: _retried,
     StartChild: _asked,
+    BeginRun: _begun,
     FinishRun: _finished,
     Continued: _continued,
     FailTask: _over,

@@ -10,12 +10,11 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections import deque
 from collections.abc import Callable, Sequence
 from functools import partial
-from time import perf_counter
 from typing import Any, Generic, TypeVar
 
-from perdure.engine.patience import Patience
 from perdure.model.errors import StoreError
 
 Row = TypeVar("Row")
@@ -24,6 +23,8 @@ Answer = TypeVar("Answer")
 _log = logging.getLogger("perdure.engine")
 
 FIRST_DELAY, LONGEST_DELAY = 0.05, 5.0
+#: How many answers are told before what follows from them has its turn.
+PART = 64
 
 Then = Callable[[Any], None]
 Send = Callable[[Sequence[Row], Callable[[Sequence[Answer] | Exception], None]], None]
@@ -40,22 +41,14 @@ class Lane(Generic[Row, Answer]):
         *,
         at_once: bool = False,
         alone: Callable[[], bool] = lambda: False,
-        company: Callable[[], bool] = lambda: False,
-        most: int = 256,
+        most: int = 512,
         note: Callable[[StoreError | None], None] | None = None,
     ) -> None:
-        """`company`: whether others may soon have a row, too: then one may wait a moment for them.
-        `note` is told when the store does not answer, and (None) when it does again."""
+        """`note` is told when the store does not answer, and (None) when it does again."""
         self._send = send
         self._at_once = at_once
         self._note = note
         self._alone = alone
-        self._company = company
-        self._patience = Patience()
-        #: When the batch was given to the store, while it is being given.
-        self._began = 0.0
-        #: The flush to come, if it is one that lets rows gather first.
-        self._gathering: asyncio.TimerHandle | None = None
         self._most = most
         self._waiting: list[tuple[Row, Then]] = []
         self._batches: list[list[tuple[Row, Then]]] = []
@@ -64,6 +57,8 @@ class Lane(Generic[Row, Answer]):
         self._delay = FIRST_DELAY
         self._idle: list[asyncio.Future[None]] = []
         self._retry: asyncio.TimerHandle | None = None
+        #: Answers that have come and are not told yet.
+        self._untold: deque[tuple[Then, Answer]] = deque()
 
     def submit(self, row: Row, then: Then) -> None:
         """Queue a row. `then` is called with the store's answer, or with the exception when this
@@ -81,23 +76,16 @@ class Lane(Generic[Row, Answer]):
                 self._send((row,), partial(self._answered, alone))
             except Exception as error:
                 self._answered(alone, error)
+        elif self._alone():
+            self._write([(row, then)])
         else:
-            company = self._company()
-            if not company and self._alone():
-                self._write([(row, then)])
-                return
             waiting.append((row, then))
             self._scheduled = True
-            loop = asyncio.get_running_loop()
-            window = self._patience.window() if company else 0.0
-            if window:
-                self._gathering = loop.call_later(window, self._flush)
-            else:
-                loop.call_soon(self._flush)
+            asyncio.get_running_loop().call_soon(self._flush)
 
     async def drain(self) -> None:
         """Return when everything submitted so far has been answered."""
-        while self._waiting or self._under_way is not None or self._batches:
+        while self._waiting or self._under_way is not None or self._batches or self._untold:
             future = asyncio.get_running_loop().create_future()
             self._idle.append(future)
             await future
@@ -106,19 +94,14 @@ class Lane(Generic[Row, Answer]):
         """Stop trying: what is not durable is as if it had never been decided."""
         if self._retry is not None:
             self._retry.cancel()
-        if self._gathering is not None:
-            self._gathering.cancel()
         self._waiting.clear()
         self._batches.clear()
+        self._untold.clear()
         self._under_way = None
         self._wake_idle()
 
     def _flush(self) -> None:
         self._scheduled = False
-        if self._gathering is not None:
-            self._gathering.cancel()
-            self._gathering = None
-            self._patience.waited(len(self._waiting) - 1)
         while self._under_way is None and (self._batches or self._waiting):
             if self._batches:
                 batch = self._batches.pop()
@@ -133,8 +116,6 @@ class Lane(Generic[Row, Answer]):
     def _write(self, batch: list[tuple[Row, Then]]) -> None:
         self._under_way = batch
         answered = partial(self._answered, batch)
-        if not self._at_once:
-            self._began = perf_counter()
         try:
             if len(batch) == 1:
                 self._send((batch[0][0],), answered)
@@ -142,16 +123,10 @@ class Lane(Generic[Row, Answer]):
                 self._send([row for row, _ in batch], answered)
         except Exception as error:
             answered(error)
-        if self._began:  # it will be answered later: rows gather meanwhile
-            self._began = 0.0
-            self._patience.wrote(0.0)
 
     def _answered(
         self, batch: list[tuple[Row, Then]], answers: Sequence[Answer] | Exception
     ) -> None:
-        if self._began:
-            self._patience.wrote(perf_counter() - self._began)
-            self._began = 0.0
         if self._under_way is not batch:  # abandoned meanwhile
             return
         if isinstance(answers, Exception):
@@ -162,13 +137,35 @@ class Lane(Generic[Row, Answer]):
                 self._delay = FIRST_DELAY
                 if self._note is not None:
                     self._note(None)
-            for (_, then), answer in zip(batch, answers, strict=True):
-                try:
-                    then(answer)
-                except Exception:
-                    # One that cannot take its answer must not keep the others from theirs.
-                    _log.exception("what follows from a row that was written failed")
+            if len(batch) <= PART and not self._untold:
+                for (_, then), answer in zip(batch, answers, strict=True):
+                    _tell(then, answer)
+            else:
+                self._tell_by_parts(batch, answers)
         if self._waiting or self._batches or self._idle:
+            self._go_on()
+
+    def _tell_by_parts(self, batch: list[tuple[Row, Then]], answers: Sequence[Answer]) -> None:
+        """Many answers at once: what follows from some is done before the next are told, so that
+        few runs are at work at a time. The store goes on meanwhile."""
+        untold, telling = self._untold, bool(self._untold)
+        untold.extend(zip((then for _, then in batch), answers, strict=True))
+        if self._waiting or self._batches:
+            self._flush()
+        if not telling:
+            self._tell_some()
+
+    def _tell_some(self) -> None:
+        untold = self._untold
+        try:
+            for _ in range(PART):
+                if not untold:
+                    break
+                _tell(*untold.popleft())
+        finally:
+            if untold:
+                asyncio.get_running_loop().call_soon(self._tell_some)
+        if self._idle and not untold:
             self._go_on()
 
     def _failed(self, batch: list[tuple[Row, Then]], error: Exception) -> None:
@@ -209,3 +206,11 @@ class Lane(Generic[Row, Answer]):
             if not future.done():
                 future.set_result(None)
         self._idle.clear()
+
+
+def _tell(then: Then, answer: Any) -> None:
+    try:
+        then(answer)
+    except Exception:
+        # One that cannot take its answer must not keep the others from theirs.
+        _log.exception("what follows from a row that was written failed")

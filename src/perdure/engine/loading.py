@@ -26,7 +26,7 @@ from perdure.engine.coding import (
 )
 from perdure.engine.effects import Effects, Inputs
 from perdure.engine.live_run import LiveRun
-from perdure.engine.undecided import is_cancel
+from perdure.engine.undecided import ends_stalled
 from perdure.engine.values import Place
 from perdure.kernel.actions import (
     BufferSignal,
@@ -197,7 +197,7 @@ async def bring_to_life(
         live.post(loaded.mail)
         return live
     _go_on(shell.effects, live, recorded, loaded.run.not_before)
-    begin_at(live, loaded.run.not_before)
+    begin_at(live, loaded.run.not_before, loaded.run.created)
     live.post(loaded.mail)
     if not live.dead:
         ask_when_due(shell, live, loaded.mail, loaded.run.not_before)
@@ -223,7 +223,7 @@ async def _machine(
     its run."""
     run, key = recorded.run, claim.key
     machine = cast("Machine", definition.machine(run, shell.deps))
-    to_end = is_over(run, shell.clock.now()) or any(map(is_cancel, loaded.mail))
+    to_end = is_over(run, shell.clock.now()) or any(map(ends_stalled, loaded.mail))
     why = shell.claims.given_up.pop(key, "")
     if claim.crashes >= LONE_CRASHES:
         why = f"the workers that ran it died {claim.crashes} times in a row"

@@ -138,8 +138,7 @@ class Shell:
         self.commits: Lane[JournalRow, Verdict] = Lane(
             store.commit,
             at_once=at_once,
-            alone=lambda: len(self.live) == 1,
-            company=lambda: self.dispatcher.waiting > 0,
+            alone=self._alone_at_work,
             note=partial(told, "writing rows"),
         )
         self.starts: Lane[NewRun, Started] = Lane(
@@ -174,7 +173,7 @@ class Shell:
             raise
 
     async def _enlist(self) -> None:
-        for definition in self.claims.served.values():
+        for definition in self.claims.own:
             await self.publish(definition)
         freed = await self.register()
         if freed:
@@ -183,7 +182,7 @@ class Shell:
             self._unsubscribe = self.store.subscribe(self._hinted, self._overheard)
         if self._alone:
             self.leased(math.inf)
-            await self.claims.open()
+            await self.claims.open()  # runs ask for others
             return
         self.watchdog.open()
         await self.claims.open()
@@ -212,6 +211,13 @@ class Shell:
         """Something may be due, or have mail."""
         self.claims.look()
         self.beats.hint()
+
+    def _alone_at_work(self) -> bool:
+        """Whether one run with one attempt is all there is: nobody else could have a row now."""
+        if len(self.live) != 1:
+            return False
+        [live] = self.live.values()
+        return len(live.runners) <= 1
 
     @property
     def may_claim(self) -> bool:
@@ -257,6 +263,7 @@ class Shell:
         self.starts.abandon()
         for future in self._starting:
             _refuse(future, PerdureError(CLOSED_WHILE_STARTING))
+        self._starting.clear()
         for live in list(self.live.values()):
             live.die()
         self.live.clear()
@@ -304,9 +311,9 @@ class Shell:
         """Keep the definition with the store, so that its runs outlive its file."""
         await self.store.define(to_publish(definition, self.clock.now()))
 
-    async def start(self, request: StartRequest) -> Started:
-        """Start a run, owned from birth unless it is delayed. Raises what `begin` raises, and
-        PerdureError when the engine does not work."""
+    def start(self, request: StartRequest) -> asyncio.Future[Started]:
+        """Start a run, owned from birth unless it is delayed; what is to be awaited. Raises what
+        `begin` raises, and PerdureError when the engine does not work."""
         self.check_working()
         owned = not request.delay and not self.struck_off and self.claims.serves(request.definition)
         worker, key = self.worker, self.ids.key()
@@ -316,11 +323,8 @@ class Shell:
         future: asyncio.Future[Started] = asyncio.get_running_loop().create_future()
         self.in_hand.add(key)
         self._starting.add(future)
-        try:
-            self.starts.submit(beginning.row, partial(self._started, request, beginning, future))
-            return await future
-        finally:
-            self._starting.discard(future)
+        self.starts.submit(beginning.row, partial(self._started, request, beginning, future))
+        return future
 
     def _started(
         self,
@@ -330,6 +334,7 @@ class Shell:
         answer: Started | Exception,
     ) -> None:
         row = beginning.row
+        self._starting.discard(future)
         self.in_hand.discard(row.key)
         # One that this worker was still to own when it was declared dead is claimed anew.
         born = not isinstance(answer, Exception) and answer.outcome != "exists"

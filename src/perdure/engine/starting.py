@@ -29,7 +29,7 @@ from perdure.stores.port import NEVER, JournalRow, NewRun, StoredDefinition
 PYTHON = f"{sys.version_info.major}.{sys.version_info.minor}"
 
 
-class Beginning(msgspec.Struct):
+class Beginning(msgspec.Struct, gc=False):
     """A run about to exist: its row, its machine, and what it decided first. A workflow that is
     owned from birth has taken its first turn, unless it is a child; elsewhere its owner begins
     it."""
@@ -75,6 +75,7 @@ def begin(
         first, worker if owned else None, NEVER if owned else due, deadline,
         msgspec.json.encode(run.metadata) if run.metadata else b"{}",
         run.status,  # type: ignore[arg-type]
+        definition.aliases,
     )  # fmt: skip
     return Beginning(row, machine, run, transitions)
 

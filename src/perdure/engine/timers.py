@@ -58,6 +58,11 @@ class Timers:
         return None if armed is None else armed[0]
 
     @property
+    def first(self) -> int | None:
+        """When the first of them is due."""
+        return min((entry[0] for entry in self._armed.values()), default=None)
+
+    @property
     def momentary(self) -> bool:
         """Whether something of this process's own is still to be called."""
         return bool(self._momentary)
@@ -78,11 +83,14 @@ class Timers:
         self._armed[name] = (due, handle, call)
 
     def _look(self, name: str, due: int, call: Callable[[], None]) -> None:
-        now = self._clock.now()
-        if now < due:
+        if self._clock.now() < due:
             self._sleep(name, due, call)
-            return
-        # All that are due, the earliest first, of one moment the one armed first.
+        else:
+            self.look()
+
+    def look(self) -> None:
+        """Call all that are due, the earliest first, of one moment the one armed first."""
+        now = self._clock.now()
         fired = [(entry[0], other) for other, entry in self._armed.items() if entry[0] <= now]
         for _, other in sorted(fired, key=lambda one: one[0]):
             entry = self._armed.pop(other, None)

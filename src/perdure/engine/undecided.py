@@ -2,8 +2,8 @@
 
 Trouble with the store passes: the same is tried again. A message that does not apply is recorded
 as refused. Whatever else it is, the run cannot go on and stalls with the reason. But code that
-cannot go on keeps no run from its end: one that was cancelled, or whose time is over, is let go and
-loaded again, to end without its code.
+cannot go on keeps no run from its end: one that was cancelled while it was stalled, or whose time
+is over, is let go and loaded again, to end without its code.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from perdure.kernel.code.machine import CodeMachine
 from perdure.kernel.code.stuck import Stuck
 from perdure.model.errors import PayloadMissing, PerdureError, StoreError
 from perdure.stores.port import Mail
+from perdure.stores.takeover import ON_A_STALL
 
 if TYPE_CHECKING:
     from perdure.engine.live_run import LiveRun
@@ -46,7 +47,7 @@ def undecided(shell: Shell, live: LiveRun, came: Any, error: Exception) -> None:
 
 def _cannot_go_on(shell: Shell, live: LiveRun, came: Any, why: str) -> None:
     """The code may have run half-way: its snapshot says more than its journal, and is dropped."""
-    cancelled = any(is_cancel(one) for one in (came, *(live.inbox or ())))
+    cancelled = any(ends_stalled(one) for one in (came, *(live.inbox or ())))
     if isinstance(live.machine, CodeMachine) and (
         cancelled or is_over(live.run, shell.clock.now())
     ):
@@ -56,6 +57,7 @@ def _cannot_go_on(shell: Shell, live: LiveRun, came: Any, why: str) -> None:
         live.stall(why)
 
 
-def is_cancel(came: Any) -> bool:
-    """Whether this is a message by which somebody cancels the run."""
-    return type(came) is Mail and came.kind == "cancel"
+def ends_stalled(came: Any) -> bool:
+    """Whether this is a message by which somebody cancelled a run that was stalled. Where it was
+    not, nobody meant to end it without its code: another worker may well have code that fits."""
+    return type(came) is Mail and came.kind == "cancel" and came.name == ON_A_STALL

@@ -3,6 +3,7 @@ runs when it is first awaited."""
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from msgspec import Raw
@@ -29,7 +30,16 @@ def call_step(
     node = calls.named(step.name)
     value = step.packer.pack(args, kwargs)
     input: Raw | None = None if value is NOTHING else written_in(calls, value)
-    return _outcome(calls, Call(node, STEP, input, step.how), step.read_output)
+    call = Call(node, STEP, input, step.how)
+    if calls.recorded is not None and input is not None:
+        call.other = partial(_otherwise, calls, step, value)
+    return _outcome(calls, call, step.read_output)
+
+
+def _otherwise(calls: Calls, step: Step[..., Any], value: Any) -> tuple[Raw, How] | None:
+    """The other form in which these arguments may be recorded, and how such a call is run."""
+    other = step.packer.other(value)
+    return None if other is NOTHING else (written_in(calls, other), step.otherwise.how)
 
 
 async def _outcome(calls: Calls, call: Call, read: Reader) -> Any:

@@ -17,6 +17,7 @@ from perdure.flow.typed import Reader, reader
 from perdure.kernel.child_ids import derived_id
 from perdure.kernel.code.call import SPAWN, Call, Child
 from perdure.kernel.code.calls import Calls
+from perdure.kernel.run import Run
 from perdure.model.definition import Definition
 from perdure.model.errors import InvalidId
 from perdure.model.names import check_run_id
@@ -31,15 +32,23 @@ def call_child(
     if not isinstance(definition, Definition):
         raise TypeError(f"ctx.{kind}() takes a workflow or a graph, and not {definition!r}")
     run, node = calls.run, calls.named(definition.name)
-    if id is None:
-        id = derived_id(run.definition, run.id, node, run.life)
-    elif check_run_id(id) == run.id:
+    if id is not None and check_run_id(id) == run.id:
         raise InvalidId(f"run {id!r} cannot be its own child: give the child an id of its own")
     codec = codec_of(calls.deps.codec) if definition.kind == "workflow" else None
     value: Raw | None = None if input is None else written(input, codec)
     output = _plain if kind == SPAWN else getattr(definition, "read_output", _plain)
-    child = Child(definition.name, id, definition)
+    child = _child(run, definition, node, id)
     return _outcome(calls, Call(node, kind, value, child=child), output, codec)
+
+
+def _child(run: Run, definition: Definition[Any, Any], node: str, id: str | None) -> Child:
+    """The run that a call asks for, and what it would be under names of before."""
+    former = []
+    for alias in definition.aliases:
+        before = alias + node[len(definition.name) :]
+        former.append((before, _child(run, definition.under(alias), before, id)))
+    known = derived_id(run.definition, run.id, node, run.life) if id is None else id
+    return Child(definition.name, known, definition, tuple(former))
 
 
 async def _outcome(calls: Calls, call: Call, reader: Reader, codec: Codec | None) -> Any:

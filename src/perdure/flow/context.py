@@ -35,8 +35,8 @@ from perdure.kernel.code.call import CHILD, SPAWN, WAIT, Call
 from perdure.kernel.code.calls import Calls
 from perdure.kernel.code.stuck import ContinueAsNew
 from perdure.model.definition import Definition
-from perdure.model.durations import Duration, microseconds
-from perdure.model.errors import StepFailed
+from perdure.model.durations import Duration, remaining
+from perdure.model.errors import Failure, InvalidOptions
 
 if TYPE_CHECKING:
     from perdure.flow.driver import Runtime
@@ -60,10 +60,14 @@ _log = logging.getLogger("perdure.workflow")
 class Context:
     """A run, seen from inside its workflow's function."""
 
-    __slots__ = ("_calls", "_drawn", "_facts", "_logger", "_random")
+    __slots__ = ("_calls", "_check_input", "_drawn", "_facts", "_logger", "_random")
 
-    def __init__(self, calls: Calls, /) -> None:
+    def __init__(
+        self, calls: Calls, check_input: Callable[[bytes | None, Any], None] | None = None, /
+    ) -> None:
         self._calls = calls
+        #: Definition.check_input of the workflow.
+        self._check_input = check_input
         #: What signals said, for good.
         self._facts: dict[str, Any] = {}
         self._drawn = 0
@@ -134,7 +138,8 @@ class Context:
         return step(*args, **kwargs)
 
     async def sleep(self, delay: Duration | datetime, /) -> None:
-        """Sleep durably, for a duration or until an aware datetime."""
+        """Sleep durably, for a duration or until an aware datetime; not at all where that is
+        over: a time that has passed, a duration of 0 or less."""
         calls = self._calls
         call = Call(calls.named("sleep"), WAIT, due=self._due(delay))
         await calls.await_first((call,))
@@ -142,7 +147,7 @@ class Context:
     async def wait(self, signal: Signal[T], /, *, timeout: Duration | None = None) -> T:
         """The signal's first value in this run; at once if it came before.
 
-        Raises TimedOut when it has not come in time; None or 0 = no limit.
+        Raises TimedOut when it has not come in time; None, 0 or less = no limit.
         """
         facts = self._facts
         if signal.name in facts:
@@ -153,13 +158,13 @@ class Context:
         return value
 
     async def receive(self, channel: Channel[T], /, *, timeout: Duration | None = None) -> T:
-        """The channel's next message. Raises TimedOut."""
+        """The channel's next message. Raises TimedOut; None, 0 or less = no limit."""
         value: T = await self._next(channel, "receive", timeout)
         return value
 
     async def _next(self, source: Any, verb: str, timeout: Duration | None) -> Any:
         calls = self._calls
-        limit = None if timeout is None else microseconds(timeout, "timeout")
+        limit = 0 if timeout is None else remaining(timeout, "timeout")
         due = calls.loop.now + limit if limit else None
         call = Call(calls.named(f"{verb}:{source.base}"), WAIT, signal=source.name, due=due)
         _, payload = await calls.await_first((call,))
@@ -209,7 +214,7 @@ class Context:
     def _due(self, delay: Duration | datetime) -> int:
         if isinstance(delay, datetime):
             return (aware(delay) - _EPOCH) // timedelta(microseconds=1)
-        return self._calls.loop.now + microseconds(delay, "delay")
+        return self._calls.loop.now + remaining(delay, "delay")
 
     # ------------------------------------------------------------------ other runs
 
@@ -259,7 +264,7 @@ class Context:
     async def map(
         self, fn: Callable[[T], Awaitable[R]], items: Iterable[T], /, *, concurrency: int = ...,
         on_failure: Literal["collect"],
-    ) -> list[R | StepFailed]: ...  # fmt: skip
+    ) -> list[R | Failure]: ...  # fmt: skip
     async def map(
         self, fn: Callable[[T], Awaitable[R]], items: Iterable[T], /, *, concurrency: int = 100,
         on_failure: Literal["raise", "collect"] = "raise",
@@ -267,8 +272,11 @@ class Context:
         """`fn` of every item, at most `concurrency` at a time; results in the order of the items.
 
         The first failure cancels the rest and is raised; on_failure="collect" puts failures in
-        the places of their items instead.
+        the places of their items instead: StepFailed, a class of yours, TimedOut, whatever the
+        call would raise. Raises InvalidOptions.
         """
+        if on_failure not in ("raise", "collect"):
+            raise InvalidOptions(f'on_failure {on_failure!r}: use "raise" or "collect"')
         return await map_items(fn, items, concurrency, collect=on_failure == "collect")
 
     def as_completed(self, awaitables: Iterable[Awaitable[T]], /) -> AsyncIterator[T]:
@@ -290,9 +298,14 @@ class Context:
         """Begin the function anew in the same run, with this input: for runs without an end.
 
         What the run did before is forgotten, so that its history stays short; unread signals and
-        messages stay, the deadline begins anew. Nothing after this call runs but `finally`.
+        messages stay, the deadline begins anew. Nothing after this call runs but `finally`. Raises
+        InvalidRequest for an input that the function does not take; then nothing has happened.
         """
-        raise ContinueAsNew(None if input is _NOT_GIVEN else written_in(self._calls, input))
+        calls = self._calls
+        data = None if input is _NOT_GIVEN else written_in(calls, input)
+        if self._check_input is not None:
+            self._check_input(data, calls.deps.codec)
+        raise ContinueAsNew(data)
 
     def patched(self, id: str, /) -> bool:
         """Whether this run takes the new way of a guarded change: true where it gets here for the

@@ -93,11 +93,13 @@ def _is_method(function: Any) -> bool:
     return bool(holder) and not holder.endswith("<locals>") and first in ("self", "cls")
 
 
-def checked_aliases(aliases: object) -> tuple[str, ...]:
-    """Names that a definition had before."""
+def checked_aliases(aliases: object, name: str) -> tuple[str, ...]:
+    """Names that a definition had before, each once; `name` is the one it has."""
     if isinstance(aliases, str) or not isinstance(aliases, Sequence):
         raise InvalidOptions(f"aliases {aliases!r}: give a list of names")
-    return tuple(check_name(alias, "alias") for alias in aliases)
+    if name in aliases:
+        raise InvalidOptions(f"alias {name!r} is the name it has: list names that it had before")
+    return tuple(dict.fromkeys(check_name(alias, "alias") for alias in aliases))
 
 
 def checked_description(text: object) -> str:

@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar, runtime_checkable
 import msgspec
 
 if TYPE_CHECKING:
+    from perdure.flow.codec import Codec
+    from perdure.flow.registry import Registry
     from perdure.model.definition import Definition
     from perdure.model.driving import Outcome, StartRequest
     from perdure.model.policy import RetryPolicy
@@ -55,6 +57,33 @@ class Driver(Protocol):
 
     async def cancel(self, workflow: str, id: str, reason: str, /) -> None:
         """Ask the run to end as canceled; nothing happens to an ended one. Raises NotFound."""
+
+
+class Duties(msgspec.Struct, frozen=True):
+    """What an Engine asks of a driver that works for it. `registry`: the definitions and steps;
+    `resources`: what steps ask for by type; `threads`: how many `def` steps run at once, None = as
+    the driver likes; `codec`: how values of workflows are written, None = JSON as it is;
+    `telemetry`: who observes attempts."""
+
+    registry: Registry
+    resources: tuple[object, ...] = ()
+    threads: int | None = None
+    codec: Codec | None = None
+    name: str = ""
+    telemetry: Any = None
+
+
+@runtime_checkable
+class Host(Driver, Protocol):
+    """A driver whose engine can execute in this process: what `Engine(driver, […])` needs."""
+
+    async def work(self, duties: Duties, /) -> None:
+        """Begin to execute runs of these definitions, those that earlier processes left too, until
+        `rest`. It was opened before. Raises DefinitionError, Unsupported, with nothing begun."""
+
+    async def rest(self, grace: float, /) -> None:
+        """Begin nothing more, let attempts under way end within so many seconds, and let go of all
+        runs: none is ended by that. Nothing where it does not work."""
 
 
 class Wrapper(Driver, Protocol):

@@ -1,9 +1,11 @@
 """Packing: the arguments of a step's call as one JSON value, and back.
 
 A function of one parameter takes its value as it is; of several, an object by name, so that one
-more with a default breaks nothing that is recorded (the second one of all does: what was a value
-becomes an object). Unlike the binding of graph documents nothing is guessed here: what was packed
-is unpacked to the same arguments.
+more with a default breaks nothing that is recorded. With the second parameter of all, what was a
+value becomes an object: a call with the first argument alone has both forms, and which one is
+recorded is told by comparing it with what the code asks for, never by how it looks. Unlike the
+binding of graph documents nothing is guessed here: what was packed is unpacked to the same
+arguments.
 """
 
 from __future__ import annotations
@@ -35,7 +37,7 @@ NOTHING: Final = msgspec.UNSET
 class Packer:
     """Of one function, made at its first call inside a workflow."""
 
-    __slots__ = ("_all", "_names", "_plain", "_signature", "_single", "_step")
+    __slots__ = ("_all", "_names", "_otherwise", "_plain", "_signature", "_single", "_step")
 
     def __init__(self, step: str, function: Callable[..., Any]) -> None:
         self._step = step
@@ -46,6 +48,24 @@ class Packer:
         self._plain = not kinds & {_POSITIONAL, _REST, _EXTRA, _KEYWORD}
         self._names = tuple(p.name for p in self._all)
         self._single = self._plain and len(self._all) == 1
+        self._otherwise = False
+
+    def otherwise(self) -> Packer:
+        """The same, which unpacks the other form of calls with one argument (see `other`)."""
+        copy = object.__new__(Packer)
+        for name in Packer.__slots__:
+            setattr(copy, name, getattr(self, name))
+        copy._otherwise = True
+        return copy
+
+    def other(self, value: Any) -> Any:
+        """The form that a packed value had, or will have, while the function has one parameter
+        or several, the other way round; NOTHING where it has no other."""
+        first = self._all[0]
+        if self._single:
+            return {first.name: value}
+        lone = first.kind not in (_REST, _EXTRA) and isinstance(value, dict)
+        return value[first.name] if lone and [*value] == [first.name] else NOTHING
 
     def pack(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """The value that stands for these arguments. Raises TypeError as the call itself would."""
@@ -69,6 +89,8 @@ class Packer:
 
     def unpack(self, value: Any) -> Arguments:
         """The arguments a packed value stands for. Raises InvalidRequest."""
+        if self._otherwise:
+            value = value[self._all[0].name] if self._single else {self._all[0].name: value}
         if value is NOTHING:
             if not self._all:
                 return (), {}

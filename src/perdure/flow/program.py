@@ -35,8 +35,10 @@ class FunctionProgram:
     async def main(self, calls: Calls, /) -> Raw:
         """Call the function; its output as JSON text."""
         workflow = self._workflow
-        context = Context(calls)
+        context = Context(calls, workflow.check_input)
         input = calls.run.input
+        if not workflow.takes_input and calls.recorded is None:
+            workflow.check_input(input)  # who started it by name did not know
         if workflow.takes_input and not (input is None and workflow.has_default):
             read = workflow.read_input
             value = read(or_null(None)) if input is None else read_in(calls, read, input)

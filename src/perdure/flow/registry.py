@@ -6,7 +6,7 @@ collected does not change afterwards, whatever happens to the variables it came 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from types import ModuleType
 from typing import Any, TypeAlias
 
@@ -20,7 +20,7 @@ Listed: TypeAlias = Definition[Any, Any] | Step[..., Any] | ModuleType
 class Registry:
     """Steps and definitions by name. Listings are sorted copies (W-14)."""
 
-    __slots__ = ("_definitions", "_steps")
+    __slots__ = ("_definitions", "_former", "_steps")
 
     def __init__(
         self,
@@ -28,6 +28,7 @@ class Registry:
         steps: Iterable[Step[..., Any]] = (),
     ) -> None:
         self._definitions = {d.name: d for d in sorted(definitions, key=_name)}
+        self._former = {alias: d for d in self._definitions.values() for alias in d.aliases}
         self._steps = {s.name: s for s in sorted(steps, key=_name)}
 
     @classmethod
@@ -35,7 +36,8 @@ class Registry:
         """A registry of all these; a module gives the steps and definitions at its top level.
 
         The same object twice is one. A step and copies of it by `with_options` are one: the step
-        itself serves calls by name. Raises DuplicateName, or DefinitionError for other problems.
+        itself serves calls by name. Names that definitions had before (`aliases`) are taken, too.
+        Raises DuplicateName, or DefinitionError for other problems.
         """
         found, problems = _collected(things)
         chosen: list[Definition[Any, Any] | Step[..., Any]] = []
@@ -45,6 +47,7 @@ class Registry:
                 chosen.append(_one_of(name, same))
             except DuplicateName as problem:
                 duplicates.append(str(problem))
+        duplicates += _aliased(chosen, found)
         if problems or duplicates:
             kind = DefinitionError if problems else DuplicateName
             raise kind("; ".join([*problems, *duplicates]), [*problems, *duplicates])
@@ -68,8 +71,8 @@ class Registry:
         return self._steps.get(name)
 
     def definition(self, name: str) -> Definition[Any, Any] | None:
-        """The definition of this name, or None."""
-        return self._definitions.get(name)
+        """The definition that has this name, or had it before, or None."""
+        return self._definitions.get(name) or self._former.get(name)
 
 
 _Found: TypeAlias = dict[str, list[Definition[Any, Any] | Step[..., Any]]]
@@ -127,6 +130,24 @@ def _one_of(
         f"{name!r} is the name of {len(same)} different things ({', '.join(map(_shown, same))}): "
         "workflows and steps share one list of names, rename all but one"
     )
+
+
+def _aliased(
+    things: Iterable[Definition[Any, Any] | Step[..., Any]], found: _Found
+) -> Iterator[str]:
+    """Aliases that something else has as its name, or had."""
+    owners: dict[str, Definition[Any, Any]] = {}
+    for thing in things:
+        if isinstance(thing, Step):
+            continue
+        for alias in thing.aliases:
+            other = found[alias][0] if alias in found else owners.get(alias)
+            if other is not None:
+                yield (
+                    f"{alias!r} is an alias of {_shown(thing)} and belongs to {_shown(other)} as "
+                    "well: nobody could tell whose runs of that name are, leave out one"
+                )
+            owners.setdefault(alias, thing)
 
 
 def _unlistable(thing: Any) -> str:

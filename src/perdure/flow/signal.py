@@ -11,7 +11,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar, final, overload
 
 from perdure.flow.typed import Reader, reader
-from perdure.model.durations import Duration, microseconds
+from perdure.model.durations import Duration, remaining
 from perdure.model.errors import InvalidOptions, InvalidRequest
 from perdure.model.names import check_name
 
@@ -116,7 +116,7 @@ class Time(Case[U]):
         if isinstance(when, datetime):
             self.at = aware(when)
         else:
-            self.delay = microseconds(when, "delay")
+            self.delay = remaining(when, "delay")
         self.then = then
 
 
@@ -138,7 +138,8 @@ def After(delay: Duration | datetime, then: Callable[[], U]) -> Case[U]: ...
 def After(  # noqa: N802
     delay: Duration | datetime, then: Callable[[], Any] | None = None
 ) -> Case[Any]:
-    """The case of a time: after a delay, or at an aware datetime. Its value is `then()`."""
+    """The case of a time: after a delay (0 or less: at once, unless something else is there
+    already), or at an aware datetime. Its value is `then()`."""
     return Time(delay, then)
 
 

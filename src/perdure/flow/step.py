@@ -118,6 +118,14 @@ class Step(Generic[P, R]):
         return Packer(self._name, self._fn)
 
     @cached_property
+    def otherwise(self) -> Step[P, R]:
+        """This step for calls whose arguments are recorded in their other form."""
+        copy = object.__new__(type(self))
+        copy.__dict__.update(self.__dict__, packer=self.packer.otherwise())
+        copy.__dict__.pop("how", None)
+        return copy
+
+    @cached_property
     def how(self) -> How:
         """How the engine runs calls made inside a workflow."""
         return how_of(self)
@@ -166,7 +174,8 @@ class Step(Generic[P, R]):
         """
         copy = object.__new__(type(self))
         copy.__dict__.update(self.__dict__)
-        copy.__dict__.pop("how", None)
+        for made_of_options in ("how", "otherwise"):
+            copy.__dict__.pop(made_of_options, None)
         problems = declaring.Problems(f"step {self._name}")
         if retry is not UNSET:
             copy._retry = problems.of(as_retry, retry) or self._retry

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Coroutine, Sequence
 from functools import cached_property
 from hashlib import sha256
-from typing import Any, Final, Never, Protocol, TypeVar, final, overload
+from typing import Any, Final, Never, Protocol, Self, TypeVar, final, overload
 
 from msgspec import Raw
 
@@ -54,8 +54,8 @@ class Workflow(Definition[I, O]):
     _fn: Callable[..., Coroutine[Any, Any, O]]
     _max_duration: int | None
     _retention: int
+    _former: dict[str, Self]
     description: str
-    aliases: tuple[str, ...]
     takes_input: bool
     grace: int
 
@@ -109,6 +109,10 @@ class Workflow(Definition[I, O]):
             function_signature(self._fn).return_annotation, getattr(self._fn, "__globals__", {})
         )
         return reader(kind, f"output of workflow {self._name}")
+
+    def under(self, name: str) -> Self:
+        """This workflow under a name that it had before; itself under its own."""
+        return self._former.get(name, self)
 
     def check_input(self, input: bytes | None, codec: Any = None) -> None:
         """Raise InvalidRequest when the function cannot be called with this input, as JSON; None =
@@ -169,8 +173,8 @@ def workflow(
 
     max_duration must be said; None = no end. name: from the function unless given. version: a
     label. retention: how long a finished run is kept, 30 days unless said. aliases: names that it
-    had before, kept with it; runs under them are not looked for yet. Raises DefinitionError with
-    all that is wrong, where the workflow is written.
+    had before: runs recorded under them are claimed, found and joined as runs of this one, and
+    keep that name. Raises DefinitionError with all that is wrong, where the workflow is written.
     """
 
     def declare(function: Any) -> Any:
@@ -184,10 +188,11 @@ def workflow(
         made._max_duration = problems.of(_checked_max_duration, max_duration)
         made._retention = problems.of(_checked_retention, retention) or RETENTION
         made.description = problems.of(checked_description, description) or ""
-        made.aliases = problems.of(checked_aliases, aliases) or ()
+        made.aliases = problems.of(checked_aliases, aliases, made._name) or ()
         made.grace = GRACE
         problems.raise_any()
         made.__doc__ = function.__doc__
+        made._former = {alias: _renamed(made, alias) for alias in made.aliases}
         return made
 
     if bare:
@@ -195,6 +200,13 @@ def workflow(
             '@workflow needs its time: write @workflow(max_duration="7d"), or None for no end'
         )
     return declare
+
+
+def _renamed(workflow: Workflow[I, O], name: str) -> Workflow[I, O]:
+    """The same under another name, its only one."""
+    copy: Workflow[I, O] = object.__new__(Workflow)
+    vars(copy).update(vars(workflow), _name=name, aliases=(), _former={})
+    return copy
 
 
 def _checked_version(version: object) -> str:

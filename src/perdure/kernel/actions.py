@@ -74,13 +74,15 @@ class CreateTask(Action, frozen=True, tag="CreateTask"):
 
 
 class DispatchTask(Action, frozen=True, tag="DispatchTask"):
-    """Run an attempt of a pending task, no earlier than `not_before` (0 = at once)."""
+    """Run an attempt of a pending task, no earlier than `not_before` (0 = at once). `attempts`: of
+    a call made by code, how many there are to be at most; for people, nothing goes by it."""
 
     task: str
     node: str
     attempt: int = 0
     not_before: int = 0
     queue: str | None = None
+    attempts: int = 1
 
 
 class CompleteTask(Action, frozen=True, tag="CompleteTask"):
@@ -202,7 +204,10 @@ class CancelChild(Action, frozen=True, tag="CancelChild"):
 
 
 class BeginRun(Action, frozen=True, tag="BeginRun"):
-    """A workflow's function is called."""
+    """A workflow's function is called. `deadline`: the run's, where OpenRun did not say it: it was
+    started by name, where the code was not."""
+
+    deadline: int | None = None
 
 
 class Continued(Action, frozen=True, tag="Continued"):

@@ -30,7 +30,10 @@ class RunStarted(msgspec.Struct, frozen=True, gc=False):
 
 
 class RunBegun(msgspec.Struct, frozen=True):
-    """A workflow's run is due, on the worker that owns it: its function is to be called."""
+    """A workflow's run is due, on the worker that owns it: its function is to be called.
+    `deadline`: for a run that was started by somebody who did not know it; µs since the epoch."""
+
+    deadline: int | None = None
 
 
 class NodeCompleted(msgspec.Struct, frozen=True, gc=False):

@@ -220,6 +220,8 @@ def begin_run(run: Run, action: BeginRun) -> None:
     if run.begun:
         raise IllegalMove("run: its function was called before")
     run.begun = True
+    if action.deadline is not None:
+        run.deadline = action.deadline
 
 
 def continued(run: Run, action: Continued) -> None:

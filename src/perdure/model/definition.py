@@ -7,7 +7,7 @@ identity), the source that any process can rebuild it from, and the machine that
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, Self, TypeVar
 
 I = TypeVar("I")  # noqa: E741  input
 O = TypeVar("O")  # noqa: E741  output
@@ -18,6 +18,8 @@ class Definition(ABC, Generic[I, O]):
 
     #: Which door: "graph", "saga" or "workflow".
     kind: str = ""
+    #: Names that it had before; runs recorded under them are its runs.
+    aliases: tuple[str, ...] = ()
 
     @property
     @abstractmethod
@@ -52,6 +54,11 @@ class Definition(ABC, Generic[I, O]):
     @abstractmethod
     def machine(self, run: Any, deps: Any) -> Any:
         """A kernel machine deciding for `run` (a kernel Run) with `deps` (kernel Deps)."""
+
+    def under(self, name: str) -> Self:
+        """This definition as the one of a name that it had before, for a run recorded under that;
+        itself under its own name."""
+        return self
 
     def check_input(self, input: bytes | None, codec: Any = None) -> None:
         """Raise InvalidRequest when no run of this can begin with an input, as JSON; None = none

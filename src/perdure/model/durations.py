@@ -34,6 +34,18 @@ _PART = re.compile(r"(\d{1,18}(?:\.\d{1,9})?)(us|ms|s|m|h|d|w)", re.ASCII)
 
 def microseconds(duration: Duration, what: str = "duration") -> int:
     """The duration in microseconds, ≥ 0, clamped to MAX_DURATION. Raises InvalidOptions."""
+    value = _signed(duration, what)
+    if value < 0:
+        raise InvalidOptions(f"{what} {duration!r} is negative: use 0 or more")
+    return value
+
+
+def remaining(duration: Duration, what: str = "duration") -> int:
+    """The same of a time that is left, as code computes it: 0 where it is over already."""
+    return max(_signed(duration, what), 0)
+
+
+def _signed(duration: Duration, what: str) -> int:
     if isinstance(duration, str):
         return _from_text(duration, what)
     if isinstance(duration, timedelta):
@@ -46,9 +58,8 @@ def microseconds(duration: Duration, what: str = "duration") -> int:
         raise InvalidOptions(f"{what} {duration!r} is not finite")
     else:
         value = duration * SECOND
-    if value < 0:
-        raise InvalidOptions(f"{what} {duration!r} is negative: use 0 or more")
-    return round(min(value, MAX_DURATION))
+    # However little below nothing: it must not be rounded to nothing.
+    return round(min(value, MAX_DURATION)) if value >= 0 else -1
 
 
 def _from_text(text: str, what: str) -> int:

@@ -7,6 +7,7 @@ mailbox of the run that asked, for good.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final, TypeAlias
 
 import msgspec
@@ -26,7 +27,9 @@ class ChildStart(msgspec.Struct, frozen=True, gc=False):
     call's run is told by a message "child-started", whether it was made for this call; and if the
     call `waits`, by "child-finished" how it ended: at once where it has, else with the row that
     ends it. Where none is there and `run` is None, "child-finished" says failed, with `refusal`,
-    JSON of the FailureRecord. `typed`: whether its definition is of a typed door.
+    JSON of the FailureRecord. `former`: names that its definition had before; a run with one of
+    them and the id is the one that is asked for. `typed`: whether its definition is of a typed
+    door.
 
     All in the transaction of the row, and each once: asked again for the same task, only what is
     missing is done (after a move to another store: to wait again). A task is one call of one run:
@@ -39,7 +42,13 @@ class ChildStart(msgspec.Struct, frozen=True, gc=False):
     definition: StoredDefinition | None
     refusal: bytes | None = None
     waits: bool = True
+    former: Sequence[str] = ()
     typed: bool = False
+
+    @property
+    def names(self) -> list[tuple[str, str]]:
+        """Under which the run may be."""
+        return [self.name, *((name, self.name[1]) for name in self.former)]
 
 
 class ChildCancel(msgspec.Struct, frozen=True, gc=False):

@@ -100,8 +100,8 @@ class Message(msgspec.Struct, frozen=True):
     "unpause"; `name`: the signal's; `body`: JSON text (a signal's payload, a cancel's reason).
     The store itself posts "child-started" and "child-finished" (see stores/children.py).
 
-    An "unpause" and a "cancel" also end a stall, and forget the crashes that led to it: apply
-    mail before anything is dispatched."""
+    An "unpause" and a "cancel" also end a stall, and forget the crashes that led to it; they are
+    then kept with the name "stalled". Apply mail before anything is dispatched."""
 
     definition: str
     run_id: str
@@ -195,9 +195,8 @@ class NewRun(msgspec.Struct, gc=False):
     """A run to insert, with its first journal row (seq 1).
 
     `owner` None: due at `ready_at` for whoever claims it; mail makes it due earlier, but its
-    attempts are to wait until then (RunRow.not_before). A run is born at epoch 0, with or
-    without an owner. `input` stands in the first journal row; it is not repeated here. `hash`
-    names the definition's content.
+    attempts are to wait until then (RunRow.not_before). A run is born at epoch 0. `hash` names the
+    definition's content. `former`: names it had before; a run of one of them and this id exists.
     """
 
     key: bytes
@@ -212,6 +211,7 @@ class NewRun(msgspec.Struct, gc=False):
     deadline: int | None = None
     metadata: bytes = b"{}"
     status: RunStatus = "running"
+    former: Sequence[str] = ()
 
     @property
     def not_before(self) -> int:

@@ -16,6 +16,9 @@ TAKEOVER_COMMIT: Final = 0
 
 #: Kinds of messages by which somebody acts on a run that cannot go on by itself.
 ENDS_STALL: Final = frozenset({"unpause", "cancel"})
+#: The name under which such a message is kept that came to a stalled run: whoever sent it could
+#: know how the run stood.
+ON_A_STALL: Final = "stalled"
 
 
 def takeover_body(worker: str, at: int) -> bytes:

@@ -32,9 +32,11 @@ from perdure.model.durations import SECOND, Duration, microseconds
 from perdure.model.errors import InvalidRequest, NonDeterminism, PerdureError
 from perdure.model.guesses import did_you_mean
 from perdure.model.step_context import StepContext
-from perdure.testing.mocks import Sent, _now, workers_of
+from perdure.testing.mocks import Sent as Letter
+from perdure.testing.mocks import _now, workers_of
 from perdure.testing.played import Played, PlayedCall, Status
 from perdure.testing.replies import Reply, replies_of
+from perdure.testing.script import Sent
 from perdure.testing.stage import RUN, Ended, Stage, beside_any_loop, moment_of, unsent
 from perdure.testing.stand_ins import MOST_ATTEMPTS, MockedHttp, task_handler
 
@@ -42,7 +44,7 @@ I = TypeVar("I")  # noqa: E741
 O = TypeVar("O")  # noqa: E741
 
 Steps = Mapping[Any, Any]
-Signals = Sequence[tuple[Duration, Any, Any]]
+Signals = Sequence[tuple[Duration, Any, Any] | Sent[Any]]
 
 
 def play(
@@ -62,9 +64,9 @@ def play(
     input: what the function takes. steps: step (or its name) → what its calls answer: a value, an
     exception, a function that is called with the call's arguments, {"result": …, "delay": "3s"},
     or a list of these, one for each attempt made in the run, the last one repeated. default: of
-    steps that are not named. signals: (time since the start, Signal, Channel or name, value).
-    cancel: when the run is cancelled. now: when it begins. beside: workflows and graphs that it
-    calls as children; their steps are faked too, and nodes of graphs by "graph.node".
+    steps that are not named. signals: (time since the start, Signal, Channel or name, value), or a
+    Sent. cancel: when the run is cancelled. now: when it begins. beside: workflows and graphs that
+    it calls as children; their steps are faked too, and nodes of graphs by "graph.node".
 
     Raises InvalidRequest for an answer that is missing or cannot be used, and NonDeterminism when
     the code, run again from what was recorded, does something else. May be called with or without
@@ -72,9 +74,9 @@ def play(
     """
     if not isinstance(workflow, Workflow):
         raise InvalidRequest(f"{workflow!r} is no workflow: documents are rehearsed, see rehearse")
-    sent = [_sent(*one) for one in signals]
+    sent = [_sent(one) for one in signals]
     if cancel is not None:
-        sent.append(Sent(microseconds(cancel, "cancel"), None, "cancelled by the test"))
+        sent.append(Letter(microseconds(cancel, "cancel"), None, "cancelled by the test"))
     others = list(beside)
     answers = _answers(steps or {}, workers_of(None, others))
     other = None if default is UNSET else replies_of(default, "default", http=False)
@@ -87,15 +89,21 @@ def play(
     return beside_any_loop(on_a_stage)
 
 
-def _at(sent: Sent) -> int:
+def _at(sent: Letter) -> int:
     return sent.at
 
 
-def _sent(at: Duration, to: Any, value: Any = None) -> Sent:
+def _sent(one: tuple[Duration, Any, Any] | Sent[Any]) -> Letter:
+    if isinstance(one, Sent):
+        return Letter(one.at, one.to.name, one.value)
+    return _letter(*one)
+
+
+def _letter(at: Duration, to: Any, value: Any = None) -> Letter:
     name = to if isinstance(to, str) else getattr(to, "name", None)
     if not isinstance(name, str):
         raise InvalidRequest(f"signal to {to!r}: give a Signal, a Channel or a name")
-    return Sent(microseconds(at, "at"), name, value)
+    return Letter(microseconds(at, "at"), name, value)
 
 
 def _answers(steps: Steps, nodes: Mapping[str, PlannedNode]) -> dict[str, tuple[Reply, ...]]:
@@ -170,7 +178,7 @@ class WorkflowStage(Stage):
         workflow: Workflow[Any, Any],
         answers: Mapping[str, tuple[Reply, ...]],
         other: tuple[Reply, ...] | None,
-        sent: Sequence[Sent],
+        sent: Sequence[Letter],
         now: str | datetime | None,
         beside: Sequence[Definition[Any, Any]],
     ) -> None:

@@ -17,6 +17,7 @@ import msgspec
 
 from perdure.client.history import told
 from perdure.codec.values import JsonCodec
+from perdure.engine.clock import Clock
 from perdure.engine.handlers.port import Handler
 from perdure.engine.secrets import Secrets
 from perdure.engine.shell import Shell
@@ -44,7 +45,7 @@ EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 class OwnStore(MemoryStore):
     """A memory store in virtual time, whose one worker lives for ever."""
 
-    def __init__(self, clock: VirtualClock) -> None:
+    def __init__(self, clock: Clock) -> None:
         super().__init__()
         self._clock = clock
         #: Makes definitions of names that nobody has published.
@@ -68,6 +69,11 @@ class OwnStore(MemoryStore):
         freed = await super().register(worker)
         self._leases[worker.id] = NEVER
         return freed
+
+    def next_start(self, now: int) -> int | None:
+        """When the next run that nobody holds is due, after now."""
+        dues = [run.ready_at for run in self._runs.values() if run.owner is None]
+        return min((due for due in dues if now < due < NEVER), default=None)
 
 
 class Ended(msgspec.Struct):

@@ -52,6 +52,21 @@ async def quiet(ctx: Context) -> None:
     assert_type(await ctx.receive(numbers), int)
 
 
+@workflow(max_duration="1h")
+async def collected(ctx: Context) -> list[str]:
+    whole = await ctx.map(ctx.sleep, [1, 2])
+    assert_type(whole, list[None])
+    names = await ctx.map(named, [1, 2], on_failure="collect")
+    assert_type(names, list[str | Failure])
+    for one in names:
+        assert one.message  # E
+    return [one if isinstance(one, str) else one.message for one in names]
+
+
+async def named(number: int) -> str:
+    return str(number)
+
+
 @workflow  # E
 async def unsaid(ctx: Context) -> None: ...
 

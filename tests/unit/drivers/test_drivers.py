@@ -168,7 +168,7 @@ def test_what_another_engine_cannot_be_asked_is_unsupported_and_nothing_is_done(
         assert driver.told == []
 
     asyncio.run(play())
-    with pytest.raises(Unsupported, match="brings its own workers"):
+    with pytest.raises(Unsupported, match="Foreign executes nothing in this process"):
         Engine(Foreign())
 
 
@@ -230,10 +230,11 @@ def test_a_run_goes_on_wherever_its_workflow_is_registered_by_name() -> None:
             await first.start("waits", id="1")
         async with Engine(store, [square]) as none, Engine(store, [declared()]) as second:
             with pytest.raises(NotFound):
-                await none.start("waits", id="2")
-            run = second.get("waits", "1")
-            await run.signal(ready, 7)
-            assert await run.result(timeout=20) == 7
+                await none.start("unknown", id="2")
+            await none.start("waits", id="2")
+            for run in (second.get("waits", "1"), none.get("waits", "2")):
+                await run.signal(ready, 7)
+                assert await run.result(timeout=20) == 7
 
     asyncio.run(play())
 
@@ -321,3 +322,22 @@ def test_a_step_of_the_runtime_runs_under_the_policy_of_its_call() -> None:
 
     assert played(code) == "5"
     assert len(tries) == 1
+
+
+def test_another_engine_is_asked_for_each_name_that_a_workflow_had() -> None:
+    @workflow(max_duration="1h", name="square", aliases=["root", "old"])
+    async def renamed(ctx: Context, n: int) -> int:
+        return n * n
+
+    async def play() -> None:
+        driver = Foreign()
+        driver.runs["old", "1"] = Outcome("completed", b"9")
+        client = Client(driver)
+        with pytest.raises(AlreadyStarted, match="old/1 is there already"):
+            await client.start(renamed, 3, id="1")
+        assert await client.run(renamed, 3, idempotency_key="1") == 9
+        assert [*driver.runs] == [("old", "1")]
+        assert await client.run(renamed, 4, id="2") == 16
+        assert [*driver.runs] == [("old", "1"), ("square", "2")]
+
+    asyncio.run(play())

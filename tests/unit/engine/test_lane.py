@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from perdure.engine.lane import FIRST_DELAY, LONGEST_DELAY, Lane
+from perdure.engine.lane import FIRST_DELAY, LONGEST_DELAY, PART, Lane
 from perdure.model.errors import InvalidRequest, StoreError
 from tests.virtual.loop import run, settle
 
@@ -311,5 +311,74 @@ def test_a_store_that_raises_instead_of_answering_is_asked_again() -> None:
         lane.submit("a", answers.append)
         await lane.drain()
         assert answers == ["a"]
+
+    run(main())
+
+
+MANY = [f"r{n:03}" for n in range(3 * PART)]
+
+
+def test_of_many_answers_some_are_told_and_followed_before_the_next() -> None:
+    async def main() -> None:
+        pen = Pen()
+        seen: list[str] = []
+        for row in MANY:
+            pen.lane.submit(
+                row, lambda answer: asyncio.get_running_loop().call_soon(seen.append, answer)
+            )
+        pen.submit("last")
+        await settle()
+        pen.lane.submit("next", lambda answer: None)
+        pen.sink.answer_first()
+        assert pen.sink.batches[1:] == [["next"]], "the store goes on while answers are told"
+        assert seen == pen.answers == []
+        await asyncio.sleep(0)
+        assert len(seen) == PART
+        assert pen.answers == []
+        await settle()
+        assert seen == [row.upper() for row in MANY]
+        assert pen.answers == [("last", "LAST")]
+
+    run(main())
+
+
+def test_drain_waits_until_every_answer_is_told() -> None:
+    async def main() -> None:
+        pen = Pen()
+        pen.submit(*MANY)
+        await settle()
+        drained = asyncio.ensure_future(pen.lane.drain())
+        await settle()
+        pen.sink.answer()
+        assert len(pen.answers) == PART
+        await drained
+        assert [row for row, _ in pen.answers] == MANY
+
+    run(main())
+
+
+def test_an_abandoned_lane_tells_no_more_of_many_answers() -> None:
+    async def main() -> None:
+        pen = Pen()
+        pen.submit(*MANY)
+        await settle()
+        pen.sink.answer()
+        pen.lane.abandon()
+        await settle()
+        assert len(pen.answers) == PART
+
+    run(main())
+
+
+def test_answers_that_come_while_others_are_told_keep_their_order() -> None:
+    async def main() -> None:
+        pen = Pen()
+        pen.submit(*MANY)
+        await settle()
+        pen.submit("small")
+        pen.sink.answer_first()
+        pen.sink.answer()
+        await settle()
+        assert [row for row, _ in pen.answers] == [*MANY, "small"]
 
     run(main())

@@ -8,7 +8,7 @@ import threading
 from perdure.flow.step import step
 from tests.virtual.engines import engine_on, graph, killed, node, task, wait, wait_for
 from tests.virtual.loop import run
-from tests.virtual.stores import LateStore, VirtualStore
+from tests.virtual.stores import LateStore, PromptStore, VirtualStore
 
 MANY = 500
 
@@ -35,6 +35,23 @@ def test_timers_of_many_runs_at_one_moment_are_recorded_together() -> None:
             batches, took = len(store.sent) - before, asyncio.get_running_loop().time() - began
             assert batches < MANY / 20
             assert took < 3, "one after another they would take 25 s and more"
+
+    run(main())
+
+
+def test_steps_of_one_run_that_end_together_are_recorded_together() -> None:
+    names = [f"t{n}" for n in range(50)]
+    edges = [f"{a} {b}" for n in names for a, b in (("f", n), (n, "j"))]
+    wide = graph(
+        "wide", [node("f", "FORK"), *(task(n, "work") for n in names), node("j", "JOIN")], edges
+    )
+
+    async def main() -> None:
+        store = PromptStore()
+        async with engine_on(store, wide, work) as engine:
+            await engine.run(wide)
+        assert len(store.sent) <= 4
+        assert max(map(len, store.sent)) == 1
 
     run(main())
 

@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from perdure.flow.step import step
-from perdure.model.errors import DefinitionError, Failure, StoreError
+from perdure.model.errors import DefinitionError, Failure, StoreError, TimedOut
 from perdure.model.policy import Retry
 from perdure.model.step_context import current_step
 from tests.virtual.engines import client_on, engine_on, graph, killed, node, task
@@ -290,6 +290,60 @@ def test_a_run_whose_step_disappeared_stalls_with_the_reason_and_goes_on_when_it
         async with engine_on(store, old, first, second) as engine:
             assert await engine.get("g", "1").result() == {"second": 2}
         assert (await store.actions("g", "1")).count("CompleteTask first") == 1
+
+    run(main())
+
+
+def test_a_stalled_run_of_a_graph_ends_at_its_deadline_whether_somebody_is_there_or_not() -> None:
+    @step
+    async def second() -> int:
+        return 2
+
+    @step
+    async def other() -> int:
+        return 1
+
+    old = graph("g", [task("second")], max_duration="1h")
+    new = graph("g", [task("other")], max_duration="1h")
+
+    async def main() -> None:
+        store = VirtualStore()
+        async with client_on(store) as client:
+            for id in ("1", "2"):
+                await client.start(old, id=id, **({"delay": 7100} if id == "2" else {}))
+        async with engine_on(store, new, other) as engine:
+            await asyncio.sleep(3000)
+            assert (await engine.get("g", "1").describe()).stalled
+            with pytest.raises(TimedOut):
+                await engine.get("g", "1").result(timeout=700)
+            await asyncio.sleep(3600)
+            assert (await engine.get("g", "2").describe()).stalled
+        await asyncio.sleep(7200)
+        async with engine_on(store, new, other) as engine:
+            with pytest.raises(TimedOut):
+                await engine.get("g", "2").result(timeout=60)
+
+    run(main())
+
+
+def test_a_run_that_is_taken_after_its_deadline_begins_nothing_more() -> None:
+    ran: list[int] = []
+
+    @step
+    async def work() -> None:
+        ran.append(1)
+
+    g = graph("g", [task("work")], max_duration="1h")
+
+    async def main() -> None:
+        store = VirtualStore()
+        async with client_on(store) as client:
+            await client.start(g, id="1")
+        await asyncio.sleep(7200)
+        async with engine_on(store, g, work) as engine:
+            with pytest.raises(TimedOut):
+                await engine.get("g", "1").result(timeout=60)
+        assert ran == []
 
     run(main())
 

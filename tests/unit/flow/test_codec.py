@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from perdure import (
+    Channel,
     Client,
     Codec,
     Context,
@@ -122,6 +123,7 @@ def test_all_that_a_workflow_records_is_the_codec_s() -> None:
     asyncio.run(play())
 
 
+@pytest.mark.rule("D-27")
 def test_graphs_of_the_same_engine_stay_plain() -> None:
     async def play() -> None:
         store = MemoryStore()
@@ -147,6 +149,7 @@ def test_a_value_that_does_not_fit_is_refused_before_it_is_sealed_away() -> None
     asyncio.run(play())
 
 
+@pytest.mark.rule("W-44")
 def test_a_codec_that_gives_no_json_is_refused_with_nothing_written() -> None:
     async def play() -> None:
         async with Client(MemoryStore(), codec=Broken()) as client:
@@ -156,6 +159,60 @@ def test_a_codec_that_gives_no_json_is_refused_with_nothing_written() -> None:
                 await client.get(pay, "1").status()
 
     asyncio.run(play())
+
+
+maybe = Signal("maybe", Card | None)
+
+
+@workflow(max_duration=None)
+async def lives(ctx: Context, number: int | None = 7) -> list[Any]:
+    """Begun three times: with nothing, with null, with a number; each tells what it got."""
+    seen = await ctx.receive(told)
+    seen.append(number)
+    if len(seen) == 1:
+        await ctx.receive(told)
+        ctx.continue_as_new(None)
+    return [*seen, await ctx.wait(maybe), await ctx.wait(maybe)]
+
+
+told = Channel("told", list[Any])
+
+
+@pytest.mark.rule("W-45")
+@pytest.mark.parametrize("codec", [None, Sealed()])
+def test_what_is_not_given_is_the_default_and_null_is_a_value(codec: Codec | None) -> None:
+    async def play() -> None:
+        async with Engine(MemoryStore(), [lives], codec=codec) as engine:
+            run = await engine.start(lives, id="1")
+            for seen in ([], ["go on"], [7]):
+                await run.signal(told, seen)
+            await run.signal(maybe, None)
+            assert await run.result(timeout=20) == [7, None, None, None]
+
+    asyncio.run(play())
+
+
+@pytest.mark.rule("D-27", "W-45")
+@pytest.mark.parametrize("codec", [None, Sealed()])
+@pytest.mark.parametrize("value", [{"v": None}, {"v": {"v": 1}}, {}, [], "", 0, False])
+def test_what_looks_like_something_else_stays_what_it_is(value: Any, codec: Codec | None) -> None:
+    async def play() -> None:
+        async with Engine(MemoryStore(), [echo], codec=codec) as engine:
+            got = await engine.run(echo, value)
+            assert got == [value, value]
+            assert type(got[1]) is type(value)
+
+    asyncio.run(play())
+
+
+@workflow(max_duration=None)
+async def echo(ctx: Context, value: Any) -> list[Any]:
+    return [value, await same(value)]
+
+
+@step
+async def same(value: Any) -> Any:
+    return value
 
 
 def test_whoever_has_another_codec_is_told_and_loses_nothing() -> None:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from perdure.model.durations import MAX_DURATION, SECOND, microseconds
+from perdure.model.durations import MAX_DURATION, SECOND, microseconds, remaining
 from perdure.model.errors import InvalidOptions
 
 
@@ -88,3 +88,11 @@ def test_whatever_is_written_the_answer_fits_a_store_or_is_a_refusal(written: ob
 def test_parts_of_a_text_add_up(hours: int, minutes: int, seconds: int) -> None:
     text = f"{hours}h{minutes}m{seconds}s"
     assert microseconds(text) == (hours * 3600 + minutes * 60 + seconds) * SECOND
+
+
+def test_a_time_that_is_left_is_nothing_once_it_is_over() -> None:
+    assert [remaining(left) for left in (-1, -1e-9, timedelta(days=-9), 0, "5s", 2.5)] == [
+        0, 0, 0, 0, 5_000_000, 2_500_000,
+    ]  # fmt: skip
+    with pytest.raises(InvalidOptions, match="not finite"):
+        remaining(float("-inf"))

@@ -23,7 +23,7 @@ from perdure import (
     step,
     workflow,
 )
-from perdure.testing import play
+from perdure.testing import Sent, play
 
 confirmed = Signal("confirmed", str)
 
@@ -189,3 +189,25 @@ def test_it_begins_when_it_is_told() -> None:
         return f"{ctx.now():%Y-%m-%d}"
 
     assert play(clock, now="2031-05-06T00:00:00Z").result() == "2031-05-06"
+
+
+def test_children_are_played_too_and_signals_may_be_sent_by_a_script() -> None:
+    said = Signal("said", int)
+
+    @step
+    def doubled(number: int) -> int:
+        raise AssertionError
+
+    @workflow(max_duration="1h")
+    async def child(ctx: Context, number: int) -> int:
+        await ctx.sleep("5m")
+        return await doubled(number)
+
+    @workflow(max_duration="1h")
+    async def parent(ctx: Context) -> list[int]:
+        return [await ctx.wait(said), await ctx.child(child, 4)]
+
+    played = play(
+        parent, steps={doubled: lambda n: n * 2}, signals=[Sent("1m", said, 3)], beside=[child]
+    )
+    assert (played.result(), played.seconds) == ([3, 8], 6 * 60)

@@ -124,6 +124,19 @@ class Children(StoreBed):
         assert await told(store, 2) == [found("c"), ended("c", output={"x": 1})]
 
     @scene
+    async def test_of_many_that_end_together_the_one_that_is_awaited_is_told_of(
+        self, store: Store
+    ) -> None:
+        await start(store, *[new(n, owner="w1") for n in range(1, 40)])
+        await commit(store, asking(1, 2, asked("t", 20)))
+        rows = [row(n, 2, change=Finish("completed", 9, b"%d" % n)) for n in range(3, 40)]
+        assert await commit(store, row(2, 2), *rows) == ["accepted"] * 38
+        assert await told(store, 1) == [found("t", False), ended("t", output=20)]
+        for n in (3, 20, 39):
+            loaded = await store.load(key(n))
+            assert (loaded.run.status, len(loaded.journal)) == ("completed", 2)
+
+    @scene
     async def test_one_that_has_ended_answers_at_once(self, store: Store) -> None:
         failure = b'{"kind":"Boom","message":"no"}'
         await start(store, *[new(n, owner="w1") for n in (1, 2, 3)])
@@ -301,6 +314,25 @@ class Children(StoreBed):
         done = row(2, 2, epoch=claim.epoch, change=Finish("completed", 9, b"1"))
         assert await commit(store, done) == ["accepted"]
         assert await told(store, 1) == [found("t"), ended("t", output=1)]
+
+    @scene
+    async def test_a_run_under_a_name_of_before_is_the_one_that_is_asked_for(
+        self, store: Store
+    ) -> None:
+        await store.register(worker("w1"))
+        await start(store, new(1, owner="w1"), new(2, definition="order-v1", owner="w1"))
+        before = ("order-v0", "order-v1")
+        asks = [
+            msgspec.structs.replace(asked(task, n), former=before)
+            for task, n in (("t", 2), ("u", 3))
+        ]
+        refused = msgspec.structs.replace(asks[0], task="v", node="node-v", run=None, former=before)
+        assert await commit(store, asking(1, 2, *asks, refused)) == ["accepted"]
+        assert await told(store, 1) == [found("t", False), found("u", True), found("v", False)]
+        done = row(2, 2, change=Finish("completed", 9, b"1"))
+        assert await commit(store, done) == ["accepted"]
+        ends = (await told(store, 1))[3:]
+        assert sorted(ends, key=str) == [ended("t", output=1), ended("v", output=1)]
 
     @scene
     @needs("notifications")

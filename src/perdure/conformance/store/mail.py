@@ -164,6 +164,9 @@ class Mailboxes(StoreBed):
         await store.post([message(n, "a", kind=kind) for n, kind in enumerate(kinds)])
         stalled = [(await store.load(key(n))).run.stalled for n in range(4)]
         assert stalled == ["stuck", "stuck", None, None]
+        await store.post([message(n, "b", kind="cancel") for n in range(2, 4)])
+        names = [[one.name for one in await store.mail(key(n), 0)] for n in range(4)]
+        assert names == [["paid"], ["paid"], ["stalled", "paid"], ["stalled", "paid"]]
         claimed = await store.claim_runs("w2", ["order"], 9)
         assert [claim.key for claim in claimed] == [key(2), key(3)]
 

@@ -47,6 +47,18 @@ class Starting(StoreBed):
         assert await outcomes(store, new(3, id="same", definition="other")) == ["created"]
 
     @scene
+    async def test_a_run_under_a_name_of_before_exists(self, store: Store) -> None:
+        await start(store, new(1, id="same", definition="order-v1"))
+        before = ("order-v0", "order-v1")
+        assert await start(store, new(2, id="same", former=before)) == [Started("exists", key(1))]
+        batch = [new(3, id="other", definition="order-v0"), new(4, id="other", former=before)]
+        assert await start(store, *batch) == [Started("created", key(3)), Started("exists", key(3))]
+        batch = [new(5, id="new", former=before), new(5, id="new", former=before)]
+        assert await outcomes(store, *batch) == ["created", "mine"]
+        assert await outcomes(store, new(6, id="new", former=before)) == ["exists"]
+        assert (await store.describe("order", "new")).key == key(5)
+
+    @scene
     async def test_a_batch_answers_each_run_and_the_good_ones_are_there(self, store: Store) -> None:
         await start(store, new(1, id="a"))
         batch = [new(2, id="b"), new(3, id="a"), new(1, id="a"), new(4, id="b"), new(5, id="c")]

@@ -8,6 +8,7 @@ calls up in the same transition.
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, Final
 
@@ -40,11 +41,14 @@ class How(Handling, frozen=True, gc=False):
 
 
 class Child(msgspec.Struct, frozen=True, gc=False):
-    """The run that a call asks for. `start` is what the engine starts, and means nothing here."""
+    """The run that a call asks for. `start` is what the engine starts, and means nothing here.
+    `former`: what the call would be, its node and the run, if the definition still had a name that
+    it had before: so it may be recorded."""
 
     definition: str
     id: str
     start: Any
+    former: tuple[tuple[str, Child], ...] = ()
 
 
 class Call(msgspec.Struct, eq=False):
@@ -60,6 +64,9 @@ class Call(msgspec.Struct, eq=False):
     due: int | None = None
     index: int = 0
     child: Child | None = None
+    #: Of a call that is replayed, where its arguments may be recorded in another form: that, and
+    #: how a call recorded so is executed.
+    other: Callable[[], tuple[Raw, How] | None] | None = None
     cleaning: bool = False
     task: str = ""
     #: While it is awaited and has no outcome.

@@ -102,12 +102,12 @@ class Calls:
         if not loop.alive:
             return future
         call.cleaning = self.stop_seen or CLEANING.get()
-        self.open[call.node] = call
         loop.idle = self._answers = 0
         if self.recorded is not None:
-            self.recorded.match_step(call)
+            self.recorded.match_step(call)  # which may name it otherwise
         else:
             self.create(call)
+        self.open[call.node] = call
         return future
 
     def create(self, call: Call) -> None:
@@ -124,7 +124,12 @@ class Calls:
             detached = call.kind == SPAWN
             self.emit(StartChild(task, node, child.definition, child.id, detached))
             return
-        self.actions.append(DispatchTask(task, node, 0, 0, how.queue if how else None))
+        dispatch = (
+            DispatchTask(task, node)
+            if how is None
+            else DispatchTask(task, node, 0, 0, how.queue, how.policy.attempts)
+        )
+        self.actions.append(dispatch)
 
     def await_first(self, cases: Sequence[Call]) -> CallFuture:
         """Wait for whichever case ends first: signals received already in case order, then due

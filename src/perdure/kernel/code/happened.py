@@ -71,7 +71,7 @@ def on_run_begun(machine: Running, event: RunBegun) -> str | None:
     """The function is called."""
     if machine.run.status != "running" or machine.run.begun:
         return "the run has begun already"
-    machine.calls.emit(BeginRun())
+    machine.calls.emit(BeginRun(event.deadline if machine.run.deadline is None else None))
     machine.begin()
     machine.run_on()
     return None

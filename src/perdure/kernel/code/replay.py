@@ -89,15 +89,14 @@ class Recorded:
 
     def match_step(self, call: Call) -> None:
         """The code awaits a step, or another run."""
+        if call.child is not None and call.node not in self._created:
+            self._as_before(call)
         what = "step" if call.child is None else _child_shown(call)
         known = self._known(call.node, f"{what} {call.node}({_shown(call.input)})", call)
         if known is None:
             return
-        same = (
-            known.digest == digest_of(call.input)
-            if known.digest is not None
-            else known.input == call.input
-        )
+        same = _same(known, call.input) or _same_otherwise(known, call)
+        call.other = None  # it refers to what refers to the call
         if known.status != "pending" or not same:
             self._differ(
                 f"{call.node}({_shown(known.input)})" if known.status == "pending"
@@ -106,6 +105,14 @@ class Recorded:
             )  # fmt: skip
         self._match_child(call)
         call.task = known.task
+
+    def _as_before(self, call: Call) -> None:
+        """A run that was asked for when its definition had another name."""
+        assert call.child is not None
+        for node, child in call.child.former:
+            if node in self._children or node in self._forgotten:
+                call.node, call.child = node, child
+                return
 
     def _match_child(self, call: Call) -> None:
         """What a call waits for is the recorded run, or no run at all."""
@@ -290,6 +297,22 @@ def still_asked(put_off: Mapping[str, Any]) -> Iterator[Any]:
         elif call.future is not None and not call.future.done() and id(call.future) not in seen:
             seen.add(id(call.future))
             yield call
+
+
+def _same(known: CreateTask, input: Raw | None) -> bool:
+    """Whether these are the arguments that are recorded."""
+    if known.digest is not None:
+        return known.digest == digest_of(input)
+    return known.input == input
+
+
+def _same_otherwise(known: CreateTask, call: Call) -> bool:
+    """Whether they are in another form; then the call is the recorded one."""
+    form = None if call.other is None else call.other()
+    if form is None or not _same(known, form[0]):
+        return False
+    call.input, call.how = form
+    return True
 
 
 def _wait_shown(call: Call) -> str:

@@ -77,7 +77,8 @@ class Children:
             self.sent.append((message, posted))
 
     def _ask(self, parent: bytes, start: ChildStart) -> None:
-        asker, name = self._runs[parent], start.name
+        asker = self._runs[parent]
+        name = next((name for name in start.names if name in self._ids), start.name)
         if finished_id(start.task) in asker.ids or start.task in self._names:
             return
         told = asker.ids.get(started_id(start.task))

@@ -26,7 +26,7 @@ from perdure.stores.port import (
     Stall,
     StoredRow,
 )
-from perdure.stores.takeover import ENDS_STALL, TAKEOVER_COMMIT, takeover_body
+from perdure.stores.takeover import ENDS_STALL, ON_A_STALL, TAKEOVER_COMMIT, takeover_body
 
 _NONE: Final[Mapping[str, int]] = MappingProxyType({})
 
@@ -186,13 +186,15 @@ class MemoryRun:
     def post(self, message: Message, now: int) -> int:
         """Put a message into the mailbox; its number."""
         n = len(self.mailbox) + 1
-        mail = Mail(n, message.id, message.kind, message.name, message.body)
+        acts = self.stalled is not None and message.kind in ENDS_STALL
+        name = ON_A_STALL if acts else message.name
+        mail = Mail(n, message.id, message.kind, name, message.body)
         if isinstance(self.mailbox, list) and isinstance(self.ids, dict):
             self.mailbox.append(mail)
             self.ids[message.id] = n
         else:
             self.mailbox, self.ids = [mail], {message.id: n}
-        if self.stalled is not None and message.kind in ENDS_STALL:
+        if acts:
             self.stalled = None
             self.crashes = 0
         if self.owner is None and self.stalled is None:

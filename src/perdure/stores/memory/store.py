@@ -129,6 +129,9 @@ class MemoryStore:
     def _start(self, new: NewRun) -> Started:
         if new.key in self._runs:
             return Started("mine", new.key)
+        for name in new.former:
+            if (known := self._ids.get((name, new.id))) is not None:
+                return Started("exists", known)
         key = self._ids.setdefault((new.definition, new.id), new.key)
         if key != new.key:
             return Started("exists", key)
@@ -280,7 +283,10 @@ class MemoryStore:
     async def latest_definition(self, name: str) -> StoredDefinition:
         named = [d for d in self._definitions.values() if d.name == name]
         if not named:
-            raise NotFound(f"no definition with the name {name}: publish it first")
+            raise NotFound(
+                f"no definition with the name {name} is known here: publish the document, or let a "
+                "worker that has the code open the store once"
+            )
         # Of two with one time, the one that came last.
         return max(reversed(named), key=lambda d: d.created)
 

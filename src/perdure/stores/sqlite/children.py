@@ -73,6 +73,8 @@ def _ask(db: Connection, parent: bytes, start: ChildStart, now: int, sent: Sent)
     asker = _name(db, parent)
     assert asker is not None
     name = start.name
+    if start.former:
+        name = next((n for n in start.names if _end(db, n) is not None), name)
     (asked_before,) = db.execute(
         query("asked"), (parent, finished_id(start.task), start.task)
     ).fetchone()

@@ -65,7 +65,7 @@ def claim_finished(db: Connection, worker: str, definition: str, id: str) -> Cla
         found = db.execute(query("addressee"), (definition, id)).fetchone()
         if found is None:
             raise NotFound(f"no run {id!r} of {definition}")
-        key, status, owner = found
+        key, status, owner, _ = found
         if status == "running":
             raise RunActive(f"run {id!r} of {definition} has not ended: cancel it first")
         if owner is not None:

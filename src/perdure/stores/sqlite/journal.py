@@ -1,8 +1,8 @@
 """Appending to journals: the hot path, and the fence (rules 1 and 2).
 
 A batch first goes in with one statement for many rows, which fails as a whole if any seq is
-taken or any change may not be made. Only then is it done again row by row, to find out which:
-collisions are rare, and the plain way costs a third less.
+taken, any change may not be made, or somebody is to be told of an end. Only then is it done again
+by a transaction, and if that fails, row by row, to find out which: collisions are rare.
 """
 
 from __future__ import annotations
@@ -17,21 +17,21 @@ from perdure.stores.port import (
     JournalRow,
     Release,
     Reopen,
+    RunChange,
     Stall,
     Verdict,
 )
 from perdure.stores.sqlite.driver import Connection, IntegrityError
-from perdure.stores.sqlite.queries import MOST_ROWS, query, query_for, rows_at_once
+from perdure.stores.sqlite.queries import MOST_ROWS, insert_many, query, query_for
 from perdure.stores.sqlite.transaction import Transaction
 
 Parameters: TypeAlias = list[Any]
 After: TypeAlias = Callable[[Sequence[JournalRow]], None]
 
-#: What `outcome` gives.
-_OUTCOME: Final = (
-    "status", "ready_at", "stalled", "finished", "output", "output_seq", "output_n", "failure",
-    "purge_at",
-)  # fmt: skip
+#: Changes that need no more than the row of their run. A stall is looked at after it.
+_LETS_GO: Final = frozenset({Finish, Release})
+#: What becomes of a run whose row changes nothing of it.
+_NOTHING: Final = (None,) * 7
 
 
 class _Refused(Exception):
@@ -42,13 +42,11 @@ def commit_rows(db: Connection, rows: Sequence[JournalRow], after: After) -> lis
     """Append rows with what rides on them, in one transaction; a verdict per row, in order.
     `after` carries out what accepted rows carry besides, before the transaction ends."""
     try:
-        for row in rows:
-            if row.change is not None or row.payloads or row.outgoing:
-                break
-        else:
-            if len(rows) <= MOST_ROWS:
-                # One statement is its own transaction.
-                return _verdicts_of_one_statement(db, rows)
+        if (verdicts := _in_one_statement(db, rows)) is not None:
+            return verdicts
+    except IntegrityError:
+        pass
+    try:
         with Transaction(db):
             _append_all(db, rows)
             after(rows)
@@ -58,15 +56,34 @@ def commit_rows(db: Connection, rows: Sequence[JournalRow], after: After) -> lis
     return ["accepted"] * len(rows)
 
 
-def insert_many(db: Connection, name: str, width: int, values: Parameters) -> int:
-    """Execute a query for any number of rows of `width` values; how many rows it changed."""
-    rows, done, changed = len(values) // width, 0, 0
-    while done < rows:
-        some = rows_at_once(rows - done)
-        part = values[done * width : (done + some) * width]
-        changed += db.execute(query_for(name, some), part).rowcount
-        done += some
-    return changed
+def _in_one_statement(db: Connection, rows: Sequence[JournalRow]) -> list[Verdict] | None:
+    """What became of rows that need no more than one; None for others."""
+    if len(rows) > MOST_ROWS:
+        return None
+    changes = False
+    for row in rows:
+        if row.change is not None:
+            if type(row.change) not in _LETS_GO:
+                return None
+            changes = True
+        if row.payloads or row.outgoing:
+            return None
+    if changes:
+        _arrive(db, rows, alone=True)
+        return ["accepted"] * len(rows)
+    return _verdicts_of_one_statement(db, rows)
+
+
+def _arrive(db: Connection, rows: Sequence[JournalRow], *, alone: bool) -> None:
+    """Append rows, with what becomes of their runs. Raises IntegrityError, with nothing done,
+    when any of them is refused, or when a run ends that is waited for and the statement is
+    `alone`."""
+    values: Parameters = []
+    for row in rows:
+        values += (row.run, row.seq, row.at, row.writer, row.commit, row.read, row.body)
+        values += (alone, row.epoch)
+        values += _NOTHING if row.change is None else became(row.change)
+    insert_many(db, "commit", 16, values)
 
 
 def journal_values(rows: Sequence[JournalRow]) -> Parameters:
@@ -86,32 +103,42 @@ def keep_payloads(db: Connection, rows: Sequence[JournalRow]) -> None:
     insert_many(db, "keep_payloads", 4, values)
 
 
-def outcome(row: JournalRow) -> tuple[Any, ...]:
-    """What a row's change makes of its run: status, ready_at, stalled, finished, output,
-    output_seq, output_n, failure, purge_at."""
-    change = row.change
-    assert change is not None and not isinstance(change, Continue)  # noqa: PT018
+def became(change: RunChange) -> tuple[Any, ...]:
+    """What a change makes of its run: status, ready_at, stalled, output, output_n, failure,
+    purge_at."""
     if isinstance(change, Finish):
-        seq = None if change.output_ref is None else row.seq
-        result = (change.output, seq, change.output_ref, change.failure, change.purge_at)
-        return (change.status, NEVER, None, row.at, *result)
-    nothing = (None,) * 6
+        return (
+            change.status, NEVER, None, change.output, change.output_ref, change.failure,
+            change.purge_at,
+        )  # fmt: skip
+    if isinstance(change, Release):
+        return ("running", change.ready_at, None, None, None, None, None)
     if isinstance(change, Stall):
-        return ("running", change.until, change.reason, *nothing)
-    return ("running", change.ready_at, None, *nothing)
+        return ("running", change.until, change.reason, None, None, None, None)
+    return _NOTHING  # the others go by their own ways
 
 
-def _let_go_values(row: JournalRow) -> Parameters:
-    """Who lets go, of what, what becomes of it, and when it is due if mail was missed."""
-    made = outcome(row)
-    urgent_at = min(row.change.ready_at, row.at) if isinstance(row.change, Release) else made[1]
-    return [row.run, row.writer, row.epoch, *made, urgent_at, row.read]
+def ended(row: JournalRow) -> dict[str, Any]:
+    """The same of a row's change, with where its output stands and when the run ended."""
+    assert row.change is not None
+    status, ready_at, stalled, output, n, failure, purge_at = became(row.change)
+    return {
+        "status": status,
+        "ready_at": ready_at,
+        "stalled": stalled,
+        "finished": None if status == "running" else row.at,
+        "output": output,
+        "output_seq": None if n is None else row.seq,
+        "output_n": n,
+        "failure": failure,
+        "purge_at": purge_at,
+    }
 
 
 def _verdicts_of_one_statement(db: Connection, rows: Sequence[JournalRow]) -> list[Verdict]:
     if not rows:
         return []
-    added = db.execute(query_for("append", len(rows)), journal_values(rows)).rowcount
+    added = insert_many(db, "append", 7, journal_values(rows))
     if added == len(rows):
         return ["accepted"] * added
     return [_verdict_after(db, row) for row in rows]
@@ -129,18 +156,11 @@ def _append_all(db: Connection, rows: Sequence[JournalRow]) -> None:
     """All or nothing. Raises _Refused or IntegrityError."""
     if any(isinstance(row.change, Reopen) for row in rows):
         raise _Refused  # it goes by its own way, row by row
-    if insert_many(db, "append", 7, journal_values(rows)) != len(rows):
-        raise _Refused
+    _arrive(db, rows, alone=False)
     keep_payloads(db, rows)
     if not all(_go_on_as_new(db, row) for row in rows if isinstance(row.change, Continue)):
         raise _Refused
-    changing = [row for row in rows if row.change is not None and type(row.change) is not Continue]
-    values: Parameters = []
-    for row in changing:
-        values += _let_go_values(row)
-    if insert_many(db, "let_go", 14, values) != len(changing):
-        raise _Refused
-    _end_stalls(db, changing)
+    _end_stalls(db, rows)
 
 
 def _append_alone(db: Connection, row: JournalRow, after: After) -> Verdict:
@@ -153,20 +173,19 @@ def _append_alone(db: Connection, row: JournalRow, after: After) -> Verdict:
 def _append_one(db: Connection, row: JournalRow) -> Verdict:
     if isinstance(row.change, Reopen):
         return _append_to_finished(db, row)
-    if db.execute(query_for("append_if_free", 1), journal_values([row])).rowcount != 1:
+    try:
+        _arrive(db, [row], alone=False)
+    except IntegrityError:
         if isinstance(row.change, Finish):
             return _append_to_finished(db, row)
         mine = _author(db, row) == (row.writer, row.commit)
         return "mine" if mine else "refused"
-    if row.change is not None and not _changed(db, row):
+    if isinstance(row.change, Continue) and not _go_on_as_new(db, row):
         db.execute(query("take_back"), (row.run, row.seq))
         return "refused"
+    _end_stalls(db, [row])
     keep_payloads(db, [row])
     return "accepted"
-
-
-def _changed(db: Connection, row: JournalRow) -> bool:
-    return _go_on_as_new(db, row) if isinstance(row.change, Continue) else _let_go(db, row)
 
 
 def _go_on_as_new(db: Connection, row: JournalRow) -> bool:
@@ -174,13 +193,6 @@ def _go_on_as_new(db: Connection, row: JournalRow) -> bool:
     place = {"key": row.run, "owner": row.writer, "epoch": row.epoch, "seq": row.seq}
     said = db.execute(query("continue_run"), {**place, "deadline": row.change.deadline})
     return said.rowcount == 1
-
-
-def _let_go(db: Connection, row: JournalRow) -> bool:
-    if db.execute(query_for("let_go", 1), _let_go_values(row)).rowcount != 1:
-        return False
-    _end_stalls(db, [row])
-    return True
 
 
 def _end_stalls(db: Connection, rows: Sequence[JournalRow]) -> None:
@@ -200,7 +212,7 @@ def _append_to_finished(db: Connection, row: JournalRow) -> Verdict:
         name, said = "reopen", _reopened(row, row.change)
     else:
         assert isinstance(row.change, Finish)
-        name, said = "finish_again", dict(zip(_OUTCOME, outcome(row), strict=True))
+        name, said = "finish_again", ended(row)
         said |= {"version": row.change.version, "hash": row.change.hash}
     if db.execute(query(name), values | said).rowcount != 1:
         return "refused"

@@ -9,7 +9,7 @@ from perdure.stores.port import Mail, Message, Park, Posted
 from perdure.stores.sqlite.driver import Connection
 from perdure.stores.sqlite.queries import query
 from perdure.stores.sqlite.transaction import Transaction
-from perdure.stores.takeover import ENDS_STALL
+from perdure.stores.takeover import ENDS_STALL, ON_A_STALL
 
 
 def post(db: Connection, messages: Sequence[Message], now: int) -> list[Posted]:
@@ -23,7 +23,7 @@ def post_one(db: Connection, message: Message, now: int) -> Posted:
     found = db.execute(query("addressee"), (message.definition, message.run_id)).fetchone()
     if found is None:
         return Posted("missing")
-    key, status, _ = found
+    key, status, _, stalled = found
     there = db.execute(query("letter"), (key, message.id)).fetchone()
     if there is not None:
         return Posted("duplicate", there[0], key)
@@ -31,7 +31,8 @@ def post_one(db: Connection, message: Message, now: int) -> Posted:
         return Posted("finished", 0, key)
     numbered = {"key": key, "now": now, "ends_stall": message.kind in ENDS_STALL}
     [(n,)] = db.execute(query("number_letter"), numbered).fetchall()
-    letter = (key, n, message.id, message.kind, message.name, message.body)
+    name = ON_A_STALL if stalled and message.kind in ENDS_STALL else message.name
+    letter = (key, n, message.id, message.kind, name, message.body)
     db.execute(query("keep_letter"), letter)
     return Posted("posted", n, key)
 

@@ -87,7 +87,10 @@ def read_latest_definition(db: Connection, name: str) -> StoredDefinition:
     """The definition of a name that was published last."""
     found = db.execute(query("latest_definition"), (name,)).fetchone()
     if found is None:
-        raise NotFound(f"no definition with the name {name}: publish it first")
+        raise NotFound(
+            f"no definition with the name {name} is known here: publish the document, or let a "
+            "worker that has the code open the store once"
+        )
     return StoredDefinition(*found)
 
 

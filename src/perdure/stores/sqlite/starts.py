@@ -3,67 +3,92 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Final
 
-from perdure.model.status import TERMINAL
 from perdure.stores.port import NewRun, Started
 from perdure.stores.sqlite.driver import Connection, IntegrityError
 from perdure.stores.sqlite.journal import (
     After,
     Parameters,
-    insert_many,
-    journal_values,
+    became,
+    ended,
     keep_payloads,
-    outcome,
 )
-from perdure.stores.sqlite.queries import query
+from perdure.stores.sqlite.queries import MOST_ROWS, insert_many, query
 from perdure.stores.sqlite.transaction import Transaction
+
+#: What a run that ends as it starts says besides.
+_SAID: Final = (
+    "stalled", "finished", "output", "output_seq", "output_n", "failure", "purge_at"
+)  # fmt: skip
 
 
 def start_runs(db: Connection, runs: Sequence[NewRun], after: After) -> list[Started]:
     """Insert runs in one transaction; an answer per run, in order. `after`: see commit_rows."""
-    try:
-        with Transaction(db):
-            insert_runs(db, runs)
-            after([new.first for new in runs])
-    except IntegrityError:
-        with Transaction(db):
-            return [_start_one(db, new, after) for new in runs]
-    return [Started("created", new.key) for new in runs]
+    if not any(new.former for new in runs):
+        try:
+            if len(runs) <= MOST_ROWS and not any(_brings_more(new) for new in runs):
+                insert_runs(db, runs)  # one statement is its own transaction
+            else:
+                with Transaction(db):
+                    insert_runs(db, runs)
+                    after([new.first for new in runs])
+        except IntegrityError:
+            pass  # some are there: one by one
+        else:
+            return [Started("created", new.key) for new in runs]
+    with Transaction(db):
+        return [_start_one(db, new, after) for new in runs]
 
 
 def insert_runs(db: Connection, runs: Sequence[NewRun]) -> None:
-    """Insert runs that are not there, within a transaction."""
+    """Insert runs that are not there, each with its first row."""
     values: Parameters = []
     for new in runs:
         values += _run_values(new)
-    insert_many(db, "insert_runs", 19, values)
-    firsts = [new.first for new in runs]
-    insert_many(db, "append_first", 7, journal_values(firsts))
-    keep_payloads(db, firsts)
+    insert_many(db, "start", 17, values)
+    keep_payloads(db, [new.first for new in runs])
+    for new in runs:
+        if new.first.change is not None or new.status != "running":
+            _end_at_birth(db, new)
+
+
+def _brings_more(new: NewRun) -> bool:
+    """Whether there is more to do than to insert: a run that ends as it starts may be awaited."""
+    first = new.first
+    if first.change is not None or new.status != "running":
+        return True
+    return bool(first.payloads or first.outgoing)
 
 
 def _start_one(db: Connection, new: NewRun, after: After) -> Started:
     if db.execute(query("has_run"), (new.key,)).fetchone():
         return Started("mine", new.key)
-    there = db.execute(query("run_of_id"), (new.definition, new.id)).fetchone()
-    if there:
-        return Started("exists", there[0])
+    for name in (new.definition, *new.former):
+        there = db.execute(query("run_of_id"), (name, new.id)).fetchone()
+        if there:
+            return Started("exists", there[0])
     insert_runs(db, [new])
     after([new.first])
     return Started("created", new.key)
 
 
-def _run_values(new: NewRun) -> tuple[Any, ...]:
-    owner = new.owner
-    if new.first.change is not None:
+def _run_values(new: NewRun) -> Parameters:
+    owner, status, ready_at, first = new.owner, new.status, new.ready_at, new.first
+    if first.change is not None:
         owner = None
-        status, ready_at, *rest = outcome(new.first)
+        status, ready_at, *_ = became(first.change)
+    return [
+        new.key, new.definition, new.id, new.version, new.hash, status, new.created, owner,
+        ready_at, new.deadline, new.metadata, new.not_before, first.at, first.writer, first.commit,
+        first.read, first.body,
+    ]  # fmt: skip
+
+
+def _end_at_birth(db: Connection, new: NewRun) -> None:
+    first = new.first
+    if first.change is not None:
+        said = ended(first)
     else:
-        finished = new.first.at if new.status in TERMINAL else None
-        status, ready_at, *rest = new.status, new.ready_at, None, finished, *(None,) * 5
-    identity = (new.key, new.definition, new.id, new.version, new.hash)
-    birth = (
-        status, new.created, owner, ready_at, new.deadline, new.metadata, new.not_before
-    )  # fmt: skip
-    return (*identity, *birth, *rest)
+        said = dict.fromkeys(_SAID) | {"finished": first.at}
+    db.execute(query("end_at_birth"), {name: said[name] for name in _SAID} | {"key": new.key})

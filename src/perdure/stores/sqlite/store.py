@@ -69,7 +69,7 @@ from perdure.stores.sqlite.migrate import (
     migrate,
 )
 from perdure.stores.sqlite.purge import purge
-from perdure.stores.sqlite.queries import query
+from perdure.stores.sqlite.queries import make_views, query
 from perdure.stores.sqlite.readers import Readers
 from perdure.stores.sqlite.sharing import lock_file
 from perdure.stores.sqlite.starts import start_runs
@@ -81,6 +81,8 @@ _log = logging.getLogger("perdure.stores")
 
 #: How long a lock of another process is waited for before it is an error, in seconds.
 BUSY_TIMEOUT: Final = 5.0
+#: Rows for which the loop may wait; more come of runs that work side by side.
+_FEW: Final = 2
 _FREES: Final = frozenset({Release, Reopen, Stall})
 
 
@@ -190,6 +192,7 @@ class SqliteStore:
         db.execute(f"PRAGMA fullfsync = {int(self._synchronous == 'full')}")
         db.execute("PRAGMA wal_autocheckpoint = 0")
         migrate(db, self.path)
+        make_views(db)
         self._in_place.remember()
 
     def _release_lock(self) -> None:
@@ -239,7 +242,8 @@ class SqliteStore:
             return
         if any(type(row.change) in _FREES or row.outgoing for row in rows):
             done = self._freeing(done)
-        self._writer.submit(*self._telling(partial(commit_rows, rows=rows), done), len(rows))
+        work = self._telling(partial(commit_rows, rows=rows), done)
+        self._writer.submit(*work, len(rows), aside=len(rows) > _FEW)
 
     def _told(self, sent: Sent) -> None:
         """Let others in this process know what runs were told of one another."""
@@ -253,7 +257,8 @@ class SqliteStore:
             return
         if any(new.owner is None for new in runs):
             done = self._freeing(done)
-        self._writer.submit(*self._telling(partial(start_runs, runs=runs), done), 2 * len(runs))
+        work = self._telling(partial(start_runs, runs=runs), done)
+        self._writer.submit(*work, 2 * len(runs), aside=len(runs) > _FEW)
 
     def _telling(self, do: Any, done: Any) -> tuple[Callable[[Connection], Any], Done[Any]]:
         """Work by which runs are told of one another, and the answer to it."""

@@ -1,10 +1,11 @@
 """Writer: the only connection that writes, and who runs it when.
 
 Work is done *inline*, on the caller's thread, while the disk is fast: a commit then costs its
-fsync and no more. A thread in between costs two wake-ups, and against a busy event loop much
-more: at every statement it waits for its turn at the interpreter. When commits get slow, other
-work is under way, or another process holds the lock, work goes to the writer thread instead, so
-that the loop never waits long for a disk. One lock is shared by both ways.
+fsync and no more. A thread in between costs two wake-ups, and against a busy event loop more: at
+every statement it waits for its turn at the interpreter. When commits get slow, other work is
+under way, or another process holds the lock, work goes to the writer thread instead, so that the
+loop never waits long for a disk. So do the rows of several runs: where several are at work, the
+loop has better to do meanwhile than to wait. One lock is shared by both ways.
 
 Only this connection checkpoints, on the thread, between two commits: several that do so at once
 can lose commits on the SQLite versions with the WAL-reset bug.
@@ -82,14 +83,14 @@ class Writer:
 
     # ------------------------------------------------------------------------ on the loop's thread
 
-    def submit(self, work: Work[T], done: Done[T], rows: int = 1) -> None:
-        """Do a piece of work that touches about `rows` rows. It answers once, on the loop's
-        thread: with its result; with a StoreError after which it left no trace or, if the commit
-        itself failed, an unknown one; or with another error, and no trace: the refusal it
-        raised, or what doing it again would not mend."""
+    def submit(self, work: Work[T], done: Done[T], rows: int = 1, *, aside: bool = False) -> None:
+        """Do a piece of work that touches about `rows` rows, `aside`: never on the loop's thread.
+        It answers once, on that thread: with its result; with a StoreError after which it left no
+        trace or, if the commit itself failed, an unknown one; or with another error, and no trace:
+        the refusal it raised, or what doing it again would not mend."""
         if self._closed:
             done(StoreError(f"store {self._path} is closed"))
-        elif self._fits_inline(rows) and self._gate.acquire(blocking=False):
+        elif not aside and self._fits_inline(rows) and self._gate.acquire(blocking=False):
             self._do_inline(work, done, rows)
         else:
             self._hand_over(work, done, rows)

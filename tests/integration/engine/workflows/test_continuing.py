@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from perdure import Channel, Context, Failure, RunFailed, step, workflow
+from perdure import Channel, Context, Failure, InvalidRequest, RunFailed, step, workflow
 from perdure.kernel.actions import Continued
 from perdure.stores.sqlite.store import SqliteStore
 from tests.virtual.engines import engine_on, killed
@@ -207,3 +207,58 @@ def test_old_rows_are_forgotten_by_the_purge_and_the_run_goes_on(tmp_path: Path)
             assert await started.result() == [6000] * 5 + [1]
 
     run(main(), 0.002)
+
+
+@workflow(max_duration="1h")
+async def careless(ctx: Context, period: int) -> str:
+    wrong: list[Any] = [{"period": 2}, "two"]
+    if period == 0:
+        await bill(0)
+        ctx.continue_as_new(wrong[0])
+    try:
+        ctx.continue_as_new(wrong[1])
+    except InvalidRequest as error:
+        await bill(period)
+        return str(error)
+
+
+@workflow(max_duration="1h")
+async def alone(ctx: Context) -> None:
+    await bill(1)
+    ctx.continue_as_new(3)
+
+
+@STORES
+def test_an_input_that_the_function_does_not_take_is_refused_where_it_is_given(
+    kind: type[VirtualStore],
+) -> None:
+    async def main() -> None:
+        store = kind()
+        async with engine_on(store, careless, alone, bill) as engine:
+            said = await engine.run(careless, 1, id="1")
+            assert said == "input of workflow careless: Expected `int`, got `str`"
+            with pytest.raises(RunFailed, match="Expected `int`, got `object`"):
+                await engine.run(careless, 0, id="2")
+            with pytest.raises(RunFailed, match="takes no input: leave it out"):
+                await engine.run(alone, id="3")
+            assert [type(a) for a in await first_rows(store, "careless")].count(Continued) == 0
+        assert done == [1, 0, 1], "what came before stays recorded, and is not done again"
+
+    run(main())
+
+
+@STORES
+def test_who_joins_a_run_that_went_on_as_new_is_not_warned_of_another_input(
+    kind: type[VirtualStore], caplog: pytest.LogCaptureFixture
+) -> None:
+    async def main() -> None:
+        async with engine_on(kind(), inbox) as engine:
+            joined = await engine.start(inbox, [], id="1")
+            await engine.start(inbox, ["other"], id="1", if_exists="join")
+            assert caplog.text.count("started with another input") == 1
+            await joined.signal(news, "a")
+            await asyncio.sleep(1)
+            await engine.start(inbox, [], id="1", if_exists="join")
+            assert caplog.text.count("started with another input") == 1
+
+    run(main())

@@ -13,6 +13,7 @@ from perdure.client.run import Run
 from perdure.conformance.rows import worker
 from perdure.flow.workflow import Workflow
 from perdure.model.errors import NonDeterminism
+from perdure.stores.port import NEVER
 from tests.virtual.engines import client_on, engine_on, killed
 from tests.virtual.loop import run
 from tests.virtual.stores import LateStore, VirtualStore
@@ -136,6 +137,26 @@ def test_a_deadline_that_passed_while_nobody_was_there_ends_it_too() -> None:
     run(main())
 
 
+def test_a_cancel_of_a_run_that_was_not_stalled_waits_for_code_that_can_clean_up() -> None:
+    """It may have been read by a worker with other code while the one that fits is at work."""
+
+    async def main() -> None:
+        store = VirtualStore()
+        undone.clear()
+        async with killed(store, order(charges), part) as first:
+            await first.start(order(charges), id="1")
+            await asyncio.sleep(30)
+        await client_on(store).get("order", "1").cancel("enough")
+        async with engine_on(store, order(ships), part) as second:
+            assert "charge(1)" in await why(second.get("order", "1"))
+        async with engine_on(store, order(charges), part) as third:
+            with pytest.raises(Canceled, match=r"^enough$"):
+                await third.get("order", "1").result(timeout=60)
+        assert undone == [1]
+
+    run(main())
+
+
 def test_with_code_that_fits_a_cancel_lets_it_clean_up() -> None:
     async def main() -> None:
         store = VirtualStore()
@@ -157,6 +178,7 @@ def test_what_ended_without_its_code_can_be_retried_with_code_that_fits() -> Non
         await stalled(store)
         async with engine_on(store, order(ships), part) as second:
             started = second.get("order", "1")
+            await why(started)
             await started.signal(go, 7)
             await started.cancel("enough")
             with pytest.raises(Canceled):
@@ -273,9 +295,11 @@ def test_a_hot_loop_keeps_no_run_from_its_end(kind: type[VirtualStore], first: s
             await asyncio.sleep(1)
             if first == "signal":
                 await started.signal(go, 1)
-                await why(started)
-            elif first == "clean":
+            elif first == "cancel":
+                await started.cancel("enough")
+            else:
                 await asyncio.gather(started.signal(go, 1), started.cancel("enough"))
+            await asyncio.sleep(5)
             await started.cancel("enough")
             with pytest.raises(Canceled, match="enough; ended without its code"):
                 await started.result(timeout=60)
@@ -308,8 +332,9 @@ def test_a_run_that_kills_its_workers_ends_without_its_code_once_it_is_cancelled
         async with killed(store, order(charges), part) as first:
             await first.start(order(charges), id="1")
             await asyncio.sleep(5)
-        await client_on(store).get("order", "1").cancel("enough")
         live = store._runs[(await store.describe("order", "1")).key]
+        live.let_go(NEVER, "its workers die")
+        await client_on(store).get("order", "1").cancel("enough")
         for n in range(3):  # each dies as it brings the code back
             await store.register(worker(f"w{n}"))
             assert await store.claim_runs(f"w{n}", ["order"], 1)

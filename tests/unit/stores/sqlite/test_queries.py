@@ -11,7 +11,16 @@ import pytest
 
 from perdure.stores.sqlite.driver import Connection, sqlite3
 from perdure.stores.sqlite.migrate import VERSION
-from perdure.stores.sqlite.queries import migration, query, query_for, statements
+from perdure.stores.sqlite.queries import (
+    MOST_ROWS,
+    filled,
+    insert_many,
+    make_views,
+    migration,
+    query,
+    query_for,
+    statements,
+)
 
 PACKAGE = Path(str(files("perdure.stores.sqlite")))
 NAMES = sorted(path.stem for path in (PACKAGE / "queries").glob("*.sql"))
@@ -22,16 +31,30 @@ PARTS = {"run_columns", "crash_count", "last_read"}
 
 @pytest.fixture(scope="module")
 def db() -> Iterator[Connection]:
-    connection = sqlite3.connect(":memory:")
+    connection = sqlite3.connect(":memory:", isolation_level=None)
     for number in range(1, VERSION + 1):
         for statement in statements(migration(number)):
             connection.execute(statement)
+    make_views(connection)
     yield connection
     connection.close()
 
 
 def plan(db: Connection, name: str) -> list[str]:
     sql = query(name)
+    if sql.startswith("CREATE TEMP TRIGGER"):
+        return [step for part in inside(sql) for step in plan_of(db, part)]
+    return plan_of(db, sql)
+
+
+def inside(trigger: str) -> list[str]:
+    """The statements of a trigger, as if they stood alone."""
+    body = trigger.partition("BEGIN\n")[2].removesuffix("END")
+    body = re.sub(r"raise\(.*?\)", "1", re.sub(r"\bnew\.\w+", "1", body))
+    return [part.strip() for part in body.split(";\n") if part.strip()]
+
+
+def plan_of(db: Connection, sql: str) -> list[str]:
     named = set(re.findall(r":(\w+)", sql))
     values = dict.fromkeys(named, 1) if named else [1] * sql.count("?")
     return [row[3] for row in db.execute(f"EXPLAIN QUERY PLAN {sql}", values)]
@@ -53,7 +76,9 @@ def test_every_query_is_valid_and_walks_no_table_of_runs_or_rows(db: Connection,
         ("due", "run_claim (definition=? AND ready_at<?)"),
         ("held", "run_owner (owner=?)"),
         ("release_all", "run_owner (owner=?)"),
-        ("let_go", "sqlite_autoindex_run_1 (key=?)"),
+        ("on_last_row", "sqlite_autoindex_run_1 (key=?)"),
+        ("on_last_row", "waiter_run (definition=? AND id=?)"),
+        ("on_row", "sqlite_autoindex_run_1 (key=?)"),
         ("take_over", "sqlite_autoindex_run_1 (key=?)"),
         ("seen_at_beat", "run_owner (owner=?)"),
         ("first_due", "run_claim (definition=?)"),
@@ -79,6 +104,11 @@ def test_a_query_walks_the_index_that_was_made_for_it(
     assert any(step.endswith(index) for step in plan(db, name))
 
 
+def test_a_row_that_is_written_walks_nothing(db: Connection) -> None:
+    steps = [step for name in ("on_birth", "on_row", "on_last_row") for step in plan(db, name)]
+    assert [step for step in steps if step.startswith("SCAN") and step != "SCAN CONSTANT ROW"] == []
+
+
 def test_every_query_file_is_used_by_the_code() -> None:
     code = "\n".join(path.read_text(encoding="utf-8") for path in PACKAGE.glob("*.py"))
     sql = "\n".join(query(name) for name in NAMES)
@@ -87,10 +117,31 @@ def test_every_query_file_is_used_by_the_code() -> None:
     assert unused == []
 
 
-@pytest.mark.parametrize("name", ["append", "append_if_free", "let_go"])
-def test_a_statement_whose_rows_are_counted_begins_as_python_expects(name: str) -> None:
-    # sqlite3 counts the rows only of statements that begin with one of these words.
-    assert query(name).split()[0] in {"INSERT", "UPDATE"}
+def test_a_statement_whose_rows_are_counted_begins_as_python_expects() -> None:
+    # sqlite3 counts the rows only of statements that begin with one of a few words.
+    assert query("append").split()[0] == "INSERT"
+
+
+@pytest.mark.parametrize("rows", [1, 16, 17, 63, 65, 200, MOST_ROWS, MOST_ROWS + 1, 1_700])
+def test_many_rows_take_few_statements_of_few_lengths(db: Connection, rows: int) -> None:
+    db.execute("BEGIN")
+    asked: list[str] = []
+    db.set_trace_callback(asked.append)
+    values = [value for n in range(rows) for value in (b"k", 1, n, b"v")]
+    try:
+        assert insert_many(db, "keep_payloads", 4, values) == rows
+    finally:
+        db.set_trace_callback(None)
+    assert db.execute("SELECT n FROM payload ORDER BY n").fetchall() == [(n,) for n in range(rows)]
+    db.execute("ROLLBACK")
+    assert len(asked) == -(-rows // MOST_ROWS)
+
+
+def test_statements_are_of_few_lengths_and_never_too_short() -> None:
+    lengths = [filled(rows) for rows in range(1, MOST_ROWS + 1)]
+    assert all(length >= rows for rows, length in enumerate(lengths, 1))
+    assert max(lengths) == MOST_ROWS
+    assert len(set(lengths)) < 32
 
 
 def test_a_row_of_parameters_is_repeated_and_nothing_else() -> None:

@@ -11,7 +11,7 @@ from perdure.stores.port import NEVER, JournalRow, NewRun
 from perdure.stores.sqlite.driver import Connection, sqlite3
 from perdure.stores.sqlite.journal import commit_rows
 from perdure.stores.sqlite.migrate import VERSION
-from perdure.stores.sqlite.queries import migration, statements
+from perdure.stores.sqlite.queries import make_views, migration, statements
 from perdure.stores.sqlite.reads import load_run
 from perdure.stores.sqlite.starts import start_runs
 
@@ -33,6 +33,7 @@ def database(*bodies: bytes) -> Connection:
     for number in range(1, VERSION + 1):
         for statement in statements(migration(number)):
             db.execute(statement)
+    make_views(db)
     first = row(1, bodies[0])
     start_runs(db, [NewRun(KEY, "one", "1", "v", "h", AT, first, "w", NEVER)], nothing)
     for seq, body in enumerate(bodies[1:], 2):

@@ -93,6 +93,17 @@ def test_a_large_batch_goes_to_the_thread(clock: Clock) -> None:
     play(scene)
 
 
+def test_work_to_be_done_aside_never_keeps_the_loop_waiting(clock: Clock) -> None:
+    async def scene(writer: Writer, db: FakeConnection) -> None:
+        answer = asyncio.get_running_loop().create_future()
+        writer.submit(on_thread, answer.set_result, aside=True)
+        assert not answer.done()
+        assert await answer == "perdure-writer"
+        assert await writer.call(on_thread) == "MainThread"
+
+    play(scene)
+
+
 def test_after_some_slow_commits_work_goes_to_the_thread_and_is_tried_inline_later(
     clock: Clock,
 ) -> None:

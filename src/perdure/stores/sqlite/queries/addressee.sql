@@ -1,1 +1,1 @@
-SELECT key, status, owner FROM run WHERE definition = ? AND id = ?
+SELECT key, status, owner, stalled IS NOT NULL FROM run WHERE definition = ? AND id = ?

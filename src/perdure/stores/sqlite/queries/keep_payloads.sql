@@ -1,2 +1,3 @@
 INSERT INTO payload (run, seq, n, value)
-VALUES (?, ?, ?, ?)
+SELECT * FROM (VALUES (?, ?, ?, ?)) AS new
+WHERE new.column1 IS NOT NULL

@@ -1,2 +1,0 @@
-{append}
-ON CONFLICT DO NOTHING

@@ -1,0 +1,163 @@
+"""Workflows started by their names, from a process that does not have their code."""
+
+from __future__ import annotations
+
+import asyncio
+import datetime
+from typing import Any
+
+import pytest
+
+from perdure import (
+    AlreadyStarted,
+    Context,
+    Engine,
+    InvalidRequest,
+    NotFound,
+    RunFailed,
+    Signal,
+    TimedOut,
+    step,
+    workflow,
+)
+from tests.unit.flow.test_codec import Sealed
+from tests.virtual.engines import client_on, engine_on
+from tests.virtual.loop import run
+from tests.virtual.stores import LateStore, VirtualStore
+
+STORES = pytest.mark.parametrize("kind", [VirtualStore, LateStore])
+said = Signal("said", str)
+
+
+@step
+async def note(text: str) -> str:
+    return text.upper()
+
+
+@workflow(max_duration="1h")
+async def greet(ctx: Context, name: str) -> list[Any]:
+    return [await note(name), await ctx.wait(said), ctx.metadata.get("by")]
+
+
+@workflow(max_duration="1h")
+async def quiet(ctx: Context) -> None: ...
+
+
+async def known(store: VirtualStore) -> None:
+    """The store has seen a worker with the code."""
+    async with engine_on(store, greet, quiet, note):
+        await asyncio.sleep(1)
+
+
+@pytest.mark.rule("W-24", "W-55")
+@STORES
+def test_what_a_worker_has_made_known_is_started_told_and_ended_by_name(
+    kind: type[VirtualStore],
+) -> None:
+    async def main() -> None:
+        store = kind()
+        await known(store)
+        async with client_on(store) as client:
+            started = await client.start("greet", "ann", id="1", metadata={"by": "me"})
+            with pytest.raises(AlreadyStarted):
+                await client.start("greet", "ann", id="1")
+            await started.signal(said, "early")
+            await client.start("greet", "bob", id="2")
+            await client.get("greet", "2").cancel("enough")
+            async with engine_on(store, greet, note) as engine:
+                assert await started.result() == ["ANN", "early", "me"]
+                assert await engine.get(greet, "1").result() == ["ANN", "early", "me"]
+                assert await client.get("greet", "2").status() == "canceled"
+
+    run(main())
+
+
+def test_an_engine_without_the_code_starts_it_too_and_leaves_it_alone() -> None:
+    async def main() -> None:
+        store = VirtualStore()
+        await known(store)
+        async with engine_on(store, quiet) as other:
+            started = await other.start("greet", "ann", id="1")
+            await asyncio.sleep(5)
+            assert (await started.describe()).stalled is None
+            await started.signal(said, "hello")
+            async with engine_on(store, greet, note):
+                assert await started.result() == ["ANN", "hello", None]
+
+    run(main())
+
+
+@pytest.mark.rule("W-54")
+@pytest.mark.parametrize("delay", [0, 5 * 3600])
+def test_its_time_counts_from_when_it_was_due_and_is_kept(delay: int) -> None:
+    async def main() -> None:
+        store = VirtualStore()
+        await known(store)
+        async with client_on(store) as client:
+            started = await client.start("greet", "ann", id="1", delay=delay)
+            began = (await started.describe()).created
+        await asyncio.sleep(delay + 600)
+        for _ in range(2):  # the second one knows it from the journal
+            async with engine_on(store, greet, note):
+                await asyncio.sleep(60)
+        async with engine_on(store, greet, note) as engine:
+            with pytest.raises(TimedOut, match="reached its max_duration"):
+                await engine.get(greet, "1").result()
+            ended = (await engine.get(greet, "1").describe()).finished
+            assert ended is not None
+            assert abs(ended - began - datetime.timedelta(seconds=delay + 3600)).seconds < 2
+
+    run(main())
+
+
+def test_an_input_that_does_not_fit_fails_the_run_when_it_begins() -> None:
+    async def main() -> None:
+        store = VirtualStore()
+        await known(store)
+        async with client_on(store) as client:
+            wrong = [
+                await client.start("greet", 3),
+                await client.start("greet"),
+                await client.start("quiet", 3),
+            ]
+            with pytest.raises(InvalidRequest, match="start_node"):
+                await client.start("greet", "ann", start_node="a")
+            told = ["Expected `str`, got `int`", "got `null`", "takes no input"]
+            async with engine_on(store, greet, quiet, note):
+                for started, why in zip(wrong, told, strict=True):
+                    with pytest.raises(RunFailed, match=why) as failed:
+                        await started.result()
+                    assert failed.value.kind == "InvalidRequest"
+
+    run(main())
+
+
+def test_what_nobody_has_made_known_is_not_found_with_what_to_do() -> None:
+    async def main() -> None:
+        store = VirtualStore()
+        async with client_on(store) as client:
+            with pytest.raises(NotFound, match="worker that has the code open the store"):
+                await client.start("greet", "ann")
+            await known(store)
+            ended = await client.start("quiet", id="1")
+            async with engine_on(store, quiet):
+                assert await ended.result() is None
+            with pytest.raises(NotFound, match="code that this process does not have: retry"):
+                await ended.retry(failed=True)
+            with pytest.raises(NotFound, match="retry the run where it is"):
+                await client.get("quiet", "1").retry(failed=True)
+
+    run(main())
+
+
+def test_values_of_a_codec_are_read_by_who_has_it() -> None:
+    async def main() -> None:
+        store = VirtualStore()
+        await known(store)
+        async with Engine(store, [note], codec=Sealed()) as client:
+            started = await client.start("greet", "ann", id="1")
+            await started.signal(said, "sealed")
+            async with engine_on(store, greet, note, codec=Sealed()):
+                assert await started.result() == ["ANN", "sealed", None]
+
+    run(main())
