@@ -38,54 +38,58 @@ class Expected(msgspec.Struct):
 
 
 class Births:
-    """By the id of the message that says whether it was made."""
+    """By the id of the message that says whether it was made. `beats`: whether this worker beats;
+    else nothing would give back what it never hears of."""
 
-    def __init__(self, shell: Shell) -> None:
+    def __init__(self, shell: Shell, *, beats: bool) -> None:
         self._shell = shell
-        self._expected: dict[str, Expected] = {}
+        self._beats = beats
+        self._expected: dict[str, list[Expected]] = {}
 
     def takes(self, definition: Definition[object, object]) -> bool:
         """Whether a child of this definition is to be this worker's."""
         shell = self._shell
         room = len(shell.live) + len(self._expected) < MOST_LIVE
-        return room and shell.may_claim and shell.claims.serves(definition)
+        return self._beats and room and shell.may_claim and shell.claims.serves(definition)
 
     def expect(self, call: str, request: StartRequest, beginning: Beginning) -> None:
-        """This call asks for the child. What it asked for before is not expected any more."""
-        id = started_id(call)
-        self._forget(id)
+        """This call asks for the child. It may have asked before, with another key, and which of
+        the rows was the first to be written is not known yet."""
         self._shell.in_hand.add(beginning.row.key)
-        self._expected[id] = Expected(request, beginning)
+        self._expected.setdefault(started_id(call), []).append(Expected(request, beginning))
 
     def heard(self, message: Message) -> None:
         """Something is in a mailbox."""
         if message.kind != STARTED or message.id not in self._expected:
             return
-        expected, shell = self._expected[message.id], self._shell
-        row = expected.beginning.row
-        mine = row.owner == shell.worker and not shell.struck_off and not shell.stopping
-        if mine and made_key(message.body) == row.key:
-            del self._expected[message.id]
-            shell.in_hand.discard(row.key)
-            shell.born(expected.request, expected.beginning)
-        else:
-            self._forget(message.id)
+        shell, made = self._shell, made_key(message.body)
+        for one in self._expected.pop(message.id):
+            row = one.beginning.row
+            mine = row.owner == shell.worker and not shell.struck_off and not shell.stopping
+            if mine and made == row.key:
+                shell.in_hand.discard(row.key)
+                shell.born(one.request, one.beginning)
+            else:
+                self._forget(one)
 
     def beat(self) -> None:
         """What was not heard of for so long is not waited for."""
         for id, expected in list(self._expected.items()):
-            expected.beats += 1
-            if expected.beats > PATIENCE:
-                self._forget(id)
+            for one in expected:
+                one.beats += 1
+            if expected[-1].beats > PATIENCE:
+                del self._expected[id]
+                for one in expected:
+                    self._forget(one)
 
     def close(self) -> None:
         """Nothing is expected any more."""
-        for id in list(self._expected):
-            self._forget(id)
+        for expected in self._expected.values():
+            for one in expected:
+                self._forget(one)
+        self._expected.clear()
 
-    def _forget(self, id: str) -> None:
-        expected = self._expected.pop(id, None)
-        if expected is not None:
-            row = expected.beginning.row
-            self._shell.in_hand.discard(row.key)
-            close(expected.beginning.machine, f"{row.definition}/{row.id}")
+    def _forget(self, one: Expected) -> None:
+        row = one.beginning.row
+        self._shell.in_hand.discard(row.key)
+        close(one.beginning.machine, f"{row.definition}/{row.id}")

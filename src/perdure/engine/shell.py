@@ -127,8 +127,7 @@ class Shell:
         self.in_hand: set[bytes] = set()
         #: Declared dead, and not registered anew yet: it holds no run, and takes none.
         self.struck_off = False
-        self.outages = Outages(clock.monotonic)
-        self.unwritten = Unwritten()
+        self.outages, self.unwritten = Outages(clock.monotonic), Unwritten()
         self.timeouts = Timeouts()
         self.dispatcher = Dispatcher(
             handlers, codec, clock, self.timeouts, resources, reveal, redact
@@ -146,7 +145,8 @@ class Shell:
         )
         self.waiters = Waiters(store, self.live.__contains__)
         self.effects = Effects(self)
-        self.claims, self.births = Claims(self, definitions, rebuild, poll), Births(self)
+        self.births = Births(self, beats=not alone)
+        self.claims = Claims(self, definitions, rebuild, poll)
         self.beats = Beats(self, poll)
         self.parking = Parking(self, park_after)
         self.watchdog = Watchdog(self)

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from perdure import Context, Signal, step, workflow
-from perdure.stores.port import Claim
+from perdure.stores.port import Claim, Message
 from tests.virtual.engines import engine_on, graph, task
 from tests.virtual.loop import run
 from tests.virtual.stores import LateStore, VirtualStore
@@ -152,3 +152,26 @@ def test_who_closes_leaves_them_to_others() -> None:
         assert started.id == "1"
 
     run(main())
+
+
+def test_one_that_is_asked_for_twice_before_the_first_answer_goes_on_at_once() -> None:
+    async def main() -> None:
+        store = Claimed()
+        begins = workflow(max_duration=None, name="begins")(waits_and_asks)
+        async with engine_on(store, begins, *THINGS) as first:
+            started = await first.start(begins, id="1")
+        await store.post([Message("begins", "1", "m", "signal", "go", b"1")])
+        async with engine_on(store, begins, *THINGS) as second:
+            # What its mail leads to is under way as it is loaded, and looks as if nobody had asked.
+            await asyncio.sleep(0.2)
+            assert done == [5]
+            assert "child" not in store.claimed
+            await second.get(child, "a").signal(go, 3)
+            assert await second.get(begins, started.id).result() == 3
+
+    run(main())
+
+
+async def waits_and_asks(ctx: Context) -> int:
+    await ctx.wait(go)
+    return await ctx.child(child, 5, id="a")
