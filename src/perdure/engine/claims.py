@@ -48,6 +48,8 @@ class Claims:
         self._by_hash = {definition.hash: definition for definition in self.served.values()}
         #: By hash, definitions that runs here ask for and others serve.
         self._known: dict[str, Definition[Any, Any]] = {}
+        #: Makes of a stored definition one whose runs can be started, though not here, maybe.
+        self.startable: Callable[[StoredDefinition], Definition[Any, Any]] | None = None
         #: Whether runs that its own runs ask for are taken, too, whatever they are of.
         self.adopts = False
         self._task: asyncio.Task[None] | None = None
@@ -63,17 +65,13 @@ class Claims:
 
     async def find(self, name: str) -> Definition[Any, Any]:
         """The definition that a new run of this name gets: the one served here, else the one that
-        was published last. Raises NotFound where nobody knows the name, another PerdureError where
-        it cannot be had here."""
+        was published last. Raises NotFound where nobody knows the name."""
         if (served := self.served.get(name)) is not None:
             return served
         stored = await self._latest(name)
         known = self._known.get(stored.hash)
         if known is None:
-            try:
-                known = self._known[stored.hash] = self._rebuild(stored)
-            except NotFound as error:
-                raise PerdureError(f"{error}: list it beside what calls it") from error
+            known = self._known[stored.hash] = (self.startable or self._rebuild)(stored)
         return known
 
     async def _latest(self, name: str) -> StoredDefinition:

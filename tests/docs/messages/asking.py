@@ -8,7 +8,6 @@ from typing import Any
 from perdure import Context, Signal, workflow
 from perdure.graph import Graph
 from perdure.model.errors import Failure
-from perdure.stores.memory import MemoryStore
 from tests.docs.messages.case import Case, Section, compact, node, one_finding
 from tests.docs.messages.documents import graph
 from tests.virtual.engines import engine_on
@@ -38,35 +37,24 @@ def lints(key: str, title: str, spec: Any, severity: str) -> Case:
     return Case(f"child.{key}", title, compact(child(spec)), say)
 
 
-async def _end(document: Any, input: Any, store: MemoryStore) -> str:
-    """How the run ends, or why it stalls."""
+async def _end(document: Any, input: Any) -> str:
+    """How the run ends."""
     definition = Graph.load(document)
     served = [definition, payment] if "timeout" in document["nodes"][0] else [definition]
-    async with engine_on(store, *served) as engine:
+    async with engine_on(VirtualStore(), *served) as engine:
         handle = await engine.start(definition, input, id="1")
         try:
             result = await handle.result(timeout=3600)
         except Failure as failure:
-            stalled = (await handle.describe()).stalled
-            return stalled or f"{failure.kind}: {failure}"
+            return f"{failure.kind}: {failure}"
         raise AssertionError(f"it came to {result!r}")
 
 
-def fails(
-    key: str, title: str, spec: Any, input: Any, do: str = "", *, known: bool = False, **rest: Any
-) -> Case:
-    """How a run of the document ends; `known`: a worker that has the workflow was there before."""
+def fails(key: str, title: str, spec: Any, input: Any, do: str = "", **rest: Any) -> Case:
+    """How a run of the document ends."""
     document = graph([child(spec, **rest)], [])
-
-    async def ended() -> str:
-        store = VirtualStore()
-        if known:
-            async with engine_on(store, payment):
-                pass
-        return await _end(document, input, store)
-
     shown = f"{compact(child(spec, **rest))}\ninput: {compact(input)}"
-    return Case(f"run.child-{key}", title, shown, lambda _: run(ended()), do)
+    return Case(f"run.child-{key}", title, shown, lambda _: run(_end(document, input)), do)
 
 
 SECTIONS = [
@@ -97,9 +85,6 @@ SECTIONS = [
                   {}),
             fails("nobody", "a name that nobody knows", {"workflow": "{{input.kind}}"},
                   {"kind": "paymant"}, "Publish the document, or start a worker that has it."),
-            fails("elsewhere", "a workflow whose code is elsewhere",
-                  {"workflow": "payment", "input": 5}, {},
-                  "The run stalls, and goes on with the first worker that has both.", known=True),
             fails("timeout", "a run that took too long", {"workflow": "payment", "input": 5}, {},
                   "A longer `timeout`, or one in the other run, where it can tidy up.",
                   timeout="5m"),
