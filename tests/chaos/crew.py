@@ -240,6 +240,7 @@ class Crew:
             repeats += bool(earlier)
             earlier.append(now)
             at += len(line)
-        steps = {outcome for outcome in self.record.recorded if outcome[1] >= 0}
+        asking = self.record.asking
+        steps = {(t, n) for t, n in self.record.recorded if n >= 0 and t not in asking}
         assert steps <= made.keys(), f"recorded but never made: {steps - made.keys()}"
         return repeats

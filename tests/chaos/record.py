@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from perdure.codec.journal import decode_row
+from perdure.kernel.actions import StartChild
 from tests.chaos.lane import looked_into
 
 #: A run's key, and the place in its journal.
@@ -26,6 +27,8 @@ class Record:
     def __init__(self, db: Path) -> None:
         self.db = db
         self.recorded: set[Outcome] = set()
+        #: Tasks whose outcome is another run's: nobody executes them.
+        self.asking: set[str] = set()
         self.rows: dict[Row, tuple[str, int, bytes]] = {}
         #: Declared dead while it was stopped: all that it has written, it had written then.
         self._silenced: set[str] = set()
@@ -50,6 +53,7 @@ class Record:
             assert writer not in self._silenced, f"{writer} wrote {run.hex()} {seq} though dead"
             assert seq == 1 or (run, seq - 1) in found, f"{run.hex()} has a gap before {seq}"
             assert seq == 1 or found[run, seq - 1][1] <= read, f"{run.hex()} {seq} unread its mail"
+            self.asking |= _asking(body)
             for outcome in _outcomes(body):
                 assert outcome not in self.recorded, f"{outcome} was recorded twice"
                 self.recorded.add(outcome)
@@ -89,3 +93,12 @@ def _outcomes(body: bytes) -> list[Outcome]:
         for action in transition.actions
         if type(action).__name__ in _OUTCOMES
     ]
+
+
+def _asking(body: bytes) -> set[str]:
+    return {
+        action.task
+        for transition in decode_row(body)
+        for action in transition.actions
+        if isinstance(action, StartChild)
+    }

@@ -14,8 +14,8 @@ from typing import Any
 
 import msgspec
 
-from perdure import Client, NotFound, Run, RunActive, RunFinished, StoreError
-from tests.chaos.waiting import expected, graph_of
+from perdure import Client, NotFound, Run, RunActive, RunFinished, RunInfo, StoreError
+from tests.chaos.waiting import children_of, expected, graph_of
 
 EVERY = 0.15
 
@@ -44,8 +44,8 @@ async def signal(run: Run[Any], k: int) -> bool:
 async def tell(run: Run[Any], n: int) -> None:
     """All that the run is to be told, in order; each of it may have been said before."""
     name = run.workflow.removesuffix("-code")
-    await asyncio.sleep(random.choice((0.4, 6, 6) if name == "stuck" else (0, 0.1, 0.4)))
-    if name == "stuck":
+    await asyncio.sleep(random.choice((0.4, 6, 6) if name.startswith("stuck") else (0, 0.1, 0.4)))
+    if name.startswith("stuck"):
         await run.cancel("enough")
     if name not in ("hold", "gated"):
         return
@@ -61,18 +61,36 @@ async def tell(run: Run[Any], n: int) -> None:
         return
 
 
-async def go_on(run: Run[Any], n: int) -> bool:
-    """Help the run along; whether it has ended as it should."""
+async def look_at(run: Run[Any]) -> RunInfo:
+    """The run, which is tried again if it is stalled."""
     info = await run.describe()
     if info.stalled is not None:
         sys.stdout.write(f"stalled {run}: {info.stalled}\n")
         sys.stdout.flush()
         await run.unpause()
+    return info
+
+
+async def have_ended(client: Client, n: int) -> bool:
+    """Whether all runs that this one asked for have ended, too."""
+    ended = True
+    for workflow, id in children_of(n):
+        try:
+            ended &= (await look_at(client.get(workflow, id))).status != "running"
+        except NotFound:
+            ended &= expected(n)[0] == "canceled"  # it was canceled before it asked
+    return ended
+
+
+async def go_on(client: Client, run: Run[Any], n: int) -> bool:
+    """Help the run along; whether it has ended as it should."""
+    info = await look_at(run)
+    ended = await have_ended(client, n)
     if info.status == "failed" and run.workflow.startswith("gated"):
         await run.retry(failed=True, input={"n": n, "ok": True})
         await signal(run, 2)
         await run.unpause()
-    return info.status == expected(n)[0]
+    return ended and info.status == expected(n)[0]
 
 
 async def tend(client: Client, n: int) -> None:
@@ -88,7 +106,7 @@ async def tend(client: Client, n: int) -> None:
             if not told:
                 await tell(run, n)
                 told = True
-            if await go_on(run, n):
+            if await go_on(client, run, n):
                 return
         except (RunActive, RunFinished):
             pass  # it has moved on meanwhile: look again
@@ -102,7 +120,8 @@ async def main(errand: Errand) -> None:
     async with Client(f"sqlite:///{errand.db}?sync={errand.sync}") as client:
         over = {
             int(info.id) async for info in client.runs()
-            if info.status == expected(int(info.id))[0]
+            if info.id.isdigit() and info.status == expected(int(info.id))[0]
+            and not children_of(int(info.id))
         }  # fmt: skip
         await asyncio.gather(
             *(tend(client, n) for n in range(errand.first, errand.last) if n not in over)

@@ -176,10 +176,56 @@ async def stuck_code(ctx: Context, given: Input) -> None:
         await asyncio.gather(echo(2, 3.5), ctx.sleep("365d"))
 
 
-GRAPHS: Final = (HOLD, GATED, LATE, STUCK, LASTING, hold_code, gated_code, stuck_code)
+def _child(node_id: str, workflow: str, **spec: Any) -> dict[str, Any]:
+    return {"id": node_id, "type": "CHILD", "spec": {"workflow": workflow, **spec}}
+
+
+#: What the others ask for; so many of them share one run of it.
+LEAF: Final = graph(
+    "leaf", [_echo("a", "{{input.n}}"), wait("nap", "100ms"), _echo("b", "{{tasks.a.output}}")],
+    output={"n": "{{tasks.b.output}}"},
+)  # fmt: skip
+SHARED: Final = 3 * 16
+
+
+@workflow(max_duration="1d")
+async def branch(ctx: Context, n: int) -> int:
+    """A workflow that a graph asks for, and that asks for one."""
+    await echo(n)
+    leaf: dict[str, int] = await ctx.child(LEAF, {"n": n})
+    return leaf["n"]
+
+
+FAMILY: Final = graph(
+    "family",
+    [_echo("a", 1), node("f", "FORK"), _child("branch", "branch", input="{{input.n}}"),
+     _child("leaf", "leaf", id=f"shared-{{{{input.n / {SHARED}}}}}", input={"n": 0}),
+     node("j", "JOIN"), _echo("end", "{{tasks.branch.output}}")],
+    ["a f", "f branch", "f leaf", "branch j", "leaf j", "j end"],
+    output={"branch": "{{tasks.end.output}}"},
+)  # fmt: skip
+#: It ends with the one that asked for it.
+STUCK_FAMILY: Final = graph("stuck-family", [_child("ask", "stuck-code", input="{{input}}")])
+
+
+@workflow(max_duration="1d")
+async def family_code(ctx: Context, given: Input) -> dict[str, Any]:
+    """The same as code."""
+    n = given["n"]
+    await ctx.spawn(LEAF, {"n": n}, id=f"spawned-{n}")
+    found, _ = await asyncio.gather(
+        ctx.child(branch, n), ctx.child(LEAF, {"n": 0}, id=f"shared-{n // SHARED}")
+    )
+    return {"branch": await echo(found)}
+
+
+GRAPHS: Final = (
+    HOLD, GATED, LATE, STUCK, LASTING, hold_code, gated_code, stuck_code,
+    LEAF, branch, FAMILY, STUCK_FAMILY, family_code,
+)  # fmt: skip
 _ORDER: Final = (
-    HOLD, hold_code, GATED, LASTING, gated_code, LATE, STUCK, stuck_code, hold_code, LASTING,
-    gated_code, HOLD,
+    HOLD, hold_code, FAMILY, GATED, LASTING, gated_code, family_code, LATE, STUCK, stuck_code,
+    STUCK_FAMILY, FAMILY, hold_code, LASTING, gated_code, HOLD,
 )  # fmt: skip
 
 
@@ -197,4 +243,19 @@ def expected(n: int) -> tuple[str, Any]:
         return "completed", {"one": 1, "two": 2, "gate": "open"}
     if name == "lasting":
         return "completed", {"long": n}
+    if name == "family":
+        return "completed", {"branch": n}
     return ("failed", None) if name == "late" else ("canceled", None)
+
+
+def children_of(n: int) -> dict[tuple[str, str], str]:
+    """The runs that run n asks for, by workflow and id, with the status in which each ends."""
+    made = graph_of(n).name
+    if made == "stuck-family":
+        return {("stuck-code", f"stuck-family/{n}/ask"): "canceled"}
+    if not made.startswith("family"):
+        return {}
+    asked = {("branch", f"{made}/{n}/branch"), ("leaf", f"branch/{made}/{n}/branch/leaf")}
+    asked |= {("leaf", f"shared-{n // SHARED}")}
+    asked |= {("leaf", f"spawned-{n}")} if made == "family-code" else set()
+    return dict.fromkeys(asked, "completed")

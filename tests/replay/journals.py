@@ -325,6 +325,49 @@ def continued() -> Journal:
     ]  # fmt: skip
 
 
+def children() -> Journal:
+    """A graph whose CHILD nodes were tried again, waited for a time, and drained."""
+    broke = FailureRecord("Boom", "it broke")
+    stop = FailureRecord("workflow.canceled", "canceled because node a failed", permanent=True)
+    return [
+        [
+            Transition(
+                AT,
+                [
+                    _opened(),
+                    CreateTask("t1", "pay", "pending", Raw(b"5")),
+                    StartChild("t1", "pay", "payment", "p-1", wake_at=AT + 60_000_000),
+                    CreateTask("t2", "tell", "pending"),
+                    StartChild("t2", "tell", "news", "order/order-1/tell"),
+                ],
+            ),
+            Transition(AT + 1, [ChildFound("t1", "pay", False)]),
+            Transition(AT + 1, [ChildFound("t2", "tell", True, typed=True)]),
+            Transition(AT + 2, [RetryTask("t1", "pay", 0, broke, AT + 1_000_000)]),
+        ],
+        [
+            Transition(AT + 1_000_000, [StartChild("t1", "pay", "payment", "p-1~2", attempt=1)]),
+            Transition(
+                AT + 1_000_001,
+                [
+                    CancelChild("t1", "pay", "payment", "p-1~2", attempt=1),
+                    FailTask("t1", "pay", 1, broke),
+                    CancelChild("t2", "tell", "news", "order/order-1/tell", awaited=True),
+                ],
+            ),
+        ],
+        [
+            Transition(
+                AT + 1_000_002,
+                [
+                    CancelTasks(stop, ("tell",), "canceled"),
+                    FinishRun("failed", failure=broke),
+                ],
+            )
+        ],
+    ]
+
+
 def begun_elsewhere() -> Journal:
     """A workflow that was started by its name, where its code was not: its deadline came with its
     beginning. Its call may be tried five times."""
@@ -367,6 +410,7 @@ JOURNALS = {
     "large-waits-v1": large_waits,
     "workflow-v1": workflow,
     "continued-v1": continued,
+    "children-v1": children,
     "begun-elsewhere-v1": begun_elsewhere,
     "traced-v1": traced,
 }

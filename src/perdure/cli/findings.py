@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from perdure.graph.calls import Callee
+    from perdure.flow.registry import Registry
     from perdure.model.graph_rules import Finding
 
 
-def findings_in(file: str, steps: Mapping[str, Callee] | None) -> list[Finding]:
-    """All that is wrong or doubtful in a file, or in standard input (`-`)."""
+def findings_in(file: str, known: Registry | None) -> list[Finding]:
+    """All that is wrong or doubtful in a file, or in standard input (`-`). `known`: what it may
+    call."""
     from perdure.graph.lint import lint as findings_of
     from perdure.graph.read import MAX_BYTES
     from perdure.graph.source import format_of
@@ -27,4 +27,5 @@ def findings_in(file: str, steps: Mapping[str, Callee] | None) -> list[Finding]:
                 text = source.read(MAX_BYTES + 1)
     except OSError as error:
         return [Finding("", f"the file cannot be read: {error.strerror}")]
-    return findings_of(text, format=format_of(file, text), steps=steps)
+    steps, definitions = (None, None) if known is None else (known.steps, known.definitions)
+    return findings_of(text, format=format_of(file, text), steps=steps, definitions=definitions)

@@ -39,8 +39,8 @@ def lint(
         if file.endswith(".py"):
             document(file)  # says what there is for Python instead
     found_apps = find_apps(apps)
-    steps = load_apps(found_apps).steps if found_apps else None
-    checked = {file: findings_in(file, steps) for file in files}
+    known = load_apps(found_apps) if found_apps else None
+    checked = {file: findings_in(file, known) for file in files}
     if as_json:
         print_json({"files": [_json(file, found) for file, found in checked.items()]})
     else:

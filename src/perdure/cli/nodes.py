@@ -160,7 +160,9 @@ class NodeBook:
     def _child_asked(self, record: Mapping[str, Any]) -> list[Change]:
         view = self._view(record["node"])
         view.since, view.child = record["time"], f"{record['definition']}/{record['id']}"
-        return [_change(record, f"asks for run {view.child}")]
+        view.wake_at = _time(record.get("wake_at"))
+        again = f" (attempt {view.attempt})" if view.attempt > 1 else ""
+        return [_change(record, f"asks for run {view.child}{again}")]
 
     def _child_found(self, record: Mapping[str, Any]) -> list[Change]:
         view = self._view(record["node"])
@@ -184,7 +186,7 @@ class NodeBook:
 
     def _retried(self, record: Mapping[str, Any]) -> list[Change]:
         view = self._view(record["node"])
-        view.attempt = record["attempt"] + 1
+        view.attempt, view.child = record["attempt"] + 1, None
         why = self._erred(view, record)
         view.since = _due(record)
         wait = took((view.since - record["time"]).total_seconds())
@@ -255,7 +257,8 @@ class NodeBook:
     def _ended(self, record: Mapping[str, Any], status: str) -> NodeView:
         view = self._view(record["node"])
         view.status, view.ended = status, record["time"]
-        view.attempt = 0 if view.child is not None else record["attempt"]
+        first = view.child is not None and record["attempt"] == 1
+        view.attempt = 0 if first else record["attempt"]
         return view
 
 

@@ -177,7 +177,7 @@ class Progress:
 
 def _view(node: str, state: NodeState, now: datetime) -> NodeView:
     view = NodeView(node, state.status, state.attempt + 1, signal=state.awaited_signal)
-    if state.child is not None:
+    if state.child is not None and not state.not_before:
         view.attempt, view.child = 0, f"{state.child.definition}/{state.child.id}"
     if state.status == "waiting":
         view.attempt, view.since = 0, now

@@ -51,8 +51,8 @@ def publish(file: str, apps: tuple[str, ...], relabel: bool, store: str, as_json
     _print(before, now)
 
 
-def _warnings(file: str, steps: Registry | None) -> list[Finding]:
-    found = findings_in(file, None if steps is None else steps.steps)
+def _warnings(file: str, known: Registry | None) -> list[Finding]:
+    found = findings_in(file, known)
     return [finding for finding in found if finding.severity == "warning"]
 
 

@@ -25,7 +25,8 @@ if TYPE_CHECKING:
 @click.option("--config", metavar="JSON", help="Instead of the mocks' own config.")
 @click.option("--default", metavar="JSON", help="The answer of every step without a mock.")
 @click.option("--app", "apps", multiple=True, metavar="APP", type=FileType(),
-              help="The real steps: inputs must fit, retries and timeouts count.")  # fmt: skip
+              help="The real steps: inputs must fit, retries and timeouts count. And what "
+              "CHILD nodes ask for.")  # fmt: skip
 @click.option("--coverage", "covered", is_flag=True, help="Show which edges were never taken.")
 @click.option("--draw", "drawing", metavar="SVG", help="Draw how the last rehearsal went.")
 @json_option
@@ -55,7 +56,9 @@ def rehearse(
     registry = load_apps(found) if found else None
     if registry is not None:
         check_steps(graph, registry, found, file)
-    given: dict[str, Any] = {"steps": [] if registry is None else registry.steps.values()}
+    given: dict[str, Any] = {}
+    if registry is not None:
+        given = {"steps": registry.steps.values(), "beside": registry.definitions.values()}
     for name, text, read in (
         ("input", input_, lambda: read_value(input_, "--input")),
         ("config", config, lambda: read_config(config)),

@@ -132,8 +132,9 @@ def _node(standing: Standing, view: NodeView, now: datetime, tell: Tell) -> Caus
     since, row = view.since, standing.row
     if view.child is not None:
         length = "" if since is None else f", for {_for(since, now)}"
-        what = f"waits for run {view.child}{length}"
-        return Cause("child", what, view.node, since, advice=tell("why", view.child))
+        end = "" if view.wake_at is None else f"; gives up at {_at(view.wake_at, now)}"
+        what = f"waits for run {view.child}{length}{end}"
+        return Cause("child", what, view.node, since, view.wake_at, tell("why", view.child))
     most = view.most or standing.attempts.get(view.node)
     attempt = f"attempt {max(view.attempt, 1)}{f' of {most}' if most else ''}"
     if since is not None and since > now:

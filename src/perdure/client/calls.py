@@ -1,4 +1,4 @@
-"""Whether an engine's steps can be called as its graphs call them.
+"""Whether an engine's steps and definitions can be called as its graphs call them.
 
 A call that cannot work would fail each run that comes to it, maybe days after it began: no new
 run is started. Runs that are there go on: what they still have to do may lie elsewhere, and only
@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 from perdure.flow.registry import Registry
-from perdure.graph.calls import call_problems
+from perdure.graph.calls import call_problems, child_problems
 from perdure.graph.definition import Graph
 from perdure.model.definition import Definition
 
@@ -20,13 +20,13 @@ def unfit(definition: Definition[Any, Any], registry: Registry) -> str:
     are not there are not told here."""
     if not isinstance(definition, Graph):
         return ""
-    steps = registry.steps
+    document = definition._document
     problems = [
-        f
-        for f in call_problems(definition._document, steps)
-        if not f.pointer.endswith("/spec/step")
+        f for f in call_problems(document, registry.steps) if not f.pointer.endswith("/spec/step")
     ]
+    asked = child_problems(document, registry.definitions)
+    problems += [f for f in asked if f.severity == "error"]
     if not problems:
         return ""
     lines = "".join(f"\n  {problem}" for problem in problems)
-    return f"graph {definition.name} calls its steps as they cannot be called:{lines}"
+    return f"graph {definition.name} calls what cannot be called so:{lines}"

@@ -12,7 +12,7 @@ from typing import Self, TypeVar
 
 from perdure.client.client import Client, Listen
 from perdure.client.working import Working
-from perdure.drivers.native import NativeDriver, rebuild
+from perdure.drivers.native import NativeDriver, rebuild, startable
 from perdure.engine.handlers.http import HttpHandler, HttpOptions
 from perdure.engine.handlers.port import Handler
 from perdure.engine.handlers.step import StepHandler
@@ -106,6 +106,7 @@ class Engine(Client):
         self._working = None if native is None else Working(native, registry, shell)
         if self._working is not None:
             self._working.shell.telemetry = telemetry
+            self._working.shell.claims.startable = startable
         self._duties = Duties(registry, objects, threads, codec, name, telemetry)
         self._host = _host_of(self._driver) if native is None else None
 

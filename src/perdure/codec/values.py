@@ -66,6 +66,14 @@ class JsonCodec:
     #: A codec for the values of typed doors beside this one (perdure.flow.codec).
     values: Any = None
 
+    def opened(self, data: Raw, /) -> Raw:
+        """The same: see TypedCodec in perdure.flow.codec."""
+        return data
+
+    def sealed(self, data: Raw, /) -> Raw:
+        """The same, the other way round."""
+        return data
+
     def encode(self, value: Any, /) -> bytes:
         """JSON of a value: JSON's own types, and what msgspec turns into them (datetime, Decimal,
         UUID, bytes, enums, Structs, dataclasses), and models of pydantic.

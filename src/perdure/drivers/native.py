@@ -113,10 +113,7 @@ class NativeDriver:
         if self._local is not None and (known := self._local.known(name)) is not None:
             return known
         await self.open()
-        stored = await self.store.latest_definition(name)
-        if stored.kind == KnownWorkflow.kind:
-            return KnownWorkflow(name, stored.version, stored.hash)
-        return rebuild(stored)
+        return startable(await self.store.latest_definition(name))
 
     async def start(self, request: StartRequest, /) -> bool:
         """See Driver.start."""
@@ -207,6 +204,14 @@ class NativeDriver:
         if self._local is not None:
             return await self._local.post(message)
         return (await self.store.post([message]))[0]
+
+
+def startable(stored: StoredDefinition) -> Definition[Any, Any]:
+    """A definition whose runs can be started: of a workflow whose code is elsewhere, what the store
+    knows of it. Raises NotFound."""
+    if stored.kind == KnownWorkflow.kind:
+        return KnownWorkflow(stored.name, stored.version, stored.hash)
+    return rebuild(stored)
 
 
 def rebuild(stored: StoredDefinition) -> Definition[Any, Any]:

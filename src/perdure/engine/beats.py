@@ -135,11 +135,13 @@ class Beats:
         self._shell.claims.look()
 
     def _drop_all(self) -> None:
+        self._shell.births.close()
         for live in list(self._shell.live.values()):
             self._shell.drop(live)
 
     def _reconcile(self, before: Mapping[bytes, LiveRun], answer: Beat) -> None:
         shell = self._shell
+        shell.births.beat()
         for key, live in before.items():
             if key in answer.held or shell.live.get(key) is not live:
                 continue

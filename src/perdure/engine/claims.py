@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from perdure.engine.loading import bring_to_life, until
+from perdure.engine.outages import READING
 from perdure.model.definition import Definition
 from perdure.model.errors import NotFound, PayloadMissing, PerdureError, StoreError
 from perdure.stores.port import LONE_CRASHES, NEVER, Claim, LoadedRun, StoredDefinition
@@ -45,6 +46,10 @@ class Claims:
         self._rebuild = rebuild
         self._poll = poll
         self._by_hash = {definition.hash: definition for definition in self.served.values()}
+        #: By hash, definitions that runs here ask for and others serve.
+        self._known: dict[str, Definition[Any, Any]] = {}
+        #: Makes of a stored definition one whose runs can be started, though not here, maybe.
+        self.startable: Callable[[StoredDefinition], Definition[Any, Any]] | None = None
         #: Whether runs that its own runs ask for are taken, too, whatever they are of.
         self.adopts = False
         self._task: asyncio.Task[None] | None = None
@@ -57,6 +62,29 @@ class Claims:
     def serves(self, definition: Definition[Any, Any]) -> bool:
         """Whether runs of this very definition are worked on here."""
         return definition.hash in self._by_hash
+
+    async def find(self, name: str) -> Definition[Any, Any]:
+        """The definition that a new run of this name gets: the one served here, else the one that
+        was published last. Raises NotFound where nobody knows the name."""
+        if (served := self.served.get(name)) is not None:
+            return served
+        stored = await self._latest(name)
+        known = self._known.get(stored.hash)
+        if known is None:
+            known = self._known[stored.hash] = (self.startable or self._rebuild)(stored)
+        return known
+
+    async def _latest(self, name: str) -> StoredDefinition:
+        delay = 0.05
+        while True:
+            try:
+                stored = await self._shell.store.latest_definition(name)
+                self._shell.outages.note(READING, None)
+                return stored
+            except StoreError as error:
+                self._shell.outages.note(READING, error)
+                await asyncio.sleep(delay)
+                delay = min(delay * 2, 5.0)
 
     def add(self, definition: Definition[Any, Any]) -> None:
         """Serve one more definition."""

@@ -56,10 +56,11 @@ def begin_at(live: LiveRun, due: int, created: int = 0) -> None:
 
 
 def begins_at(live: LiveRun) -> int | None:
-    """When a workflow that has not begun is to; None for all others."""
-    if isinstance(live.machine, CodeMachine) and not live.run.begun:
-        return live.timers.due(BEGIN)
-    return None
+    """When a workflow that has not begun is to, or a graph to ask for its first children; None for
+    all others."""
+    if live.run.begun or not live.machine.may_ask:
+        return None
+    return live.timers.due(BEGIN)
 
 
 def since_continued(transitions: Sequence[Transition]) -> list[Transition]:

@@ -29,10 +29,12 @@ from perdure.kernel.actions import (
     ResolveWait,
     RetryTask,
     SetPaused,
+    StartChild,
     Transition,
 )
 from perdure.kernel.events import DeadlineReached, TimerFired
 from perdure.model.errors import PayloadMissing
+from perdure.model.graph import CHILD
 
 if TYPE_CHECKING:
     from perdure.engine.live_run import LiveRun
@@ -48,6 +50,8 @@ class Inputs(msgspec.Struct, gc=False):
     #: None: a call without arguments.
     place: Raw | tuple[int, int] | None
     secrets: Mapping[str, str]
+    #: A timer says when its end is waited for no more.
+    timed: bool = False
 
 
 class Effects:
@@ -66,7 +70,9 @@ class Effects:
                 for action in transition.actions:
                     kind = type(action)
                     if kind is CompleteTask:
-                        inputs.pop(action.node, None)
+                        stored = inputs.pop(action.node, None)
+                        if stored is not None and stored.timed:
+                            live.timers.disarm(action.node)
                     elif kind is CreateTask:
                         if action.status == "pending":
                             inputs[action.node] = Inputs(action.input, action.secrets)
@@ -139,9 +145,9 @@ class Effects:
 
     # ------------------------------------------------------------------ waits, ends
 
-    def wait(self, live: LiveRun, node: str, task: str, due: int) -> None:
-        """See that a waiting node is told when its time has come."""
-        live.timers.arm(node, due, lambda: live.deliver(TimerFired(task, node, due)))
+    def wait(self, live: LiveRun, node: str, task: str, due: int, late: int = 0) -> None:
+        """See that a waiting node is told when its time has come, or so much later (µs)."""
+        live.timers.arm(node, due + late, lambda: live.deliver(TimerFired(task, node, due)))
 
     def deadline(self, live: LiveRun) -> None:
         """See that the run is told when its deadline has come, if it has one."""
@@ -155,7 +161,8 @@ class Effects:
         run = live.run
         if type(event) is TimerFired:
             state = run.nodes.get(event.node)
-            if state is not None and (state.task, state.wake_at) == (event.task, event.due):
+            due = None if state is None else state.not_before or state.wake_at
+            if state is not None and (state.task, due) == (event.task, event.due):
                 self.wait(live, event.node, event.task, event.due)
         elif type(event) is DeadlineReached and run.status == "running":
             self.deadline(live)
@@ -171,7 +178,17 @@ def _forget(live: LiveRun, node: str) -> None:
     live.timers.disarm(node)
 
 
+def _asked(effects: Effects, live: LiveRun, action: StartChild) -> None:
+    """What is asked of other runs went with the row; how long it is waited for is our own."""
+    if action.wake_at is not None and (stored := live.inputs.get(action.node)) is not None:
+        stored.timed = True
+        effects.wait(live, action.node, action.task, action.wake_at)
+
+
 def _retried(effects: Effects, live: LiveRun, action: RetryTask) -> None:
+    if (how := live.machine.handlings.get(action.node)) is not None and how.type == CHILD:
+        effects.wait(live, action.node, action.task, action.not_before)
+        return
     effects.dispatch(live, action.node, action.task, action.attempt + 1, action.not_before)
 
 
@@ -206,6 +223,7 @@ def _finished(effects: Effects, live: LiveRun, action: FinishRun) -> None:
 #: What the rarer actions set going.
 _EFFECTS: Final[Mapping[type, Callable[[Effects, LiveRun, Any], None]]] = {
     RetryTask: _retried,
+    StartChild: _asked,
     BeginRun: _begun,
     FinishRun: _finished,
     Continued: _continued,

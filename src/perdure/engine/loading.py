@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 import msgspec
 
 from perdure.codec.journal import decode_row
-from perdure.engine.children import ask_again
+from perdure.engine.children import ask_when_due
 from perdure.engine.coding import (
     begin_at,
     bring_back,
@@ -200,7 +200,7 @@ async def bring_to_life(
     begin_at(live, loaded.run.not_before, loaded.run.created)
     live.post(loaded.mail)
     if not live.dead:
-        ask_again(shell, live, loaded.mail)
+        ask_when_due(shell, live, loaded.mail, loaded.run.not_before)
     if not live.dead:
         live.work.start()
     return live
@@ -264,8 +264,13 @@ def _go_on(effects: Effects, live: LiveRun, recorded: Recorded, not_before: int)
     for node, state in recorded.run.nodes.items():
         if state.status == "pending":
             live.inputs[node] = recorded.inputs[node]
-            if state.child is not None:
-                continue  # another run's end is waited for
+            if state.child is not None:  # another run's end is waited for, or its turn to be asked
+                if when := state.not_before or state.wake_at:
+                    live.inputs[node].timed = state.wake_at is not None
+                    # Decided with a start that was delayed: it counts from then.
+                    late = 0 if state.attempt else max(0, not_before - state.first_due)
+                    effects.wait(live, node, state.task, when, late)
+                continue
             due = max(recorded.due.get(node, 0), not_before)
             effects.dispatch(live, node, state.task, state.attempt, due)
         elif state.wake_at is not None:

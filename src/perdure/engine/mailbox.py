@@ -88,7 +88,7 @@ def _cancel(mail: Mail) -> RunCancelled:
 
 def _started(mail: Mail) -> ChildStarted:
     said = _body(mail, StartedBody)
-    return ChildStarted(said.task, said.node, said.created)
+    return ChildStarted(said.task, said.node, said.created, said.typed)
 
 
 def _finished(mail: Mail) -> ChildFinished:

@@ -9,7 +9,6 @@ from perdure.codec.journal import encode_row
 from perdure.engine.children import outgoing
 from perdure.engine.ending import finish_of
 from perdure.kernel.actions import CancelChild, Continued, FinishRun, StartChild, Transition
-from perdure.kernel.code.machine import CodeMachine
 from perdure.stores.children import Outgoing
 from perdure.stores.port import Continue, JournalRow, RunChange
 
@@ -34,7 +33,8 @@ def row_of(
     if actions and type(actions[-1]) is FinishRun:
         change = finish_of(transitions, payloads, live.definition)
     out: Sequence[Outgoing] = sending
-    if isinstance(live.machine, CodeMachine):
+    machine = live.machine
+    if machine.may_ask:
         if live.run.life > 1:
             change = change or continue_of(transitions[0])
         if asks(transitions):

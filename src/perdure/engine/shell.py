@@ -17,6 +17,7 @@ from itertools import count
 from typing import Any, Final
 
 from perdure.engine.beats import Beats
+from perdure.engine.births import Births
 from perdure.engine.children import ask_again
 from perdure.engine.claims import Claims
 from perdure.engine.clock import Clock
@@ -126,8 +127,7 @@ class Shell:
         self.in_hand: set[bytes] = set()
         #: Declared dead, and not registered anew yet: it holds no run, and takes none.
         self.struck_off = False
-        self.outages = Outages(clock.monotonic)
-        self.unwritten = Unwritten()
+        self.outages, self.unwritten = Outages(clock.monotonic), Unwritten()
         self.timeouts = Timeouts()
         self.dispatcher = Dispatcher(
             handlers, codec, clock, self.timeouts, resources, reveal, redact
@@ -145,6 +145,7 @@ class Shell:
         )
         self.waiters = Waiters(store, self.live.__contains__)
         self.effects = Effects(self)
+        self.births = Births(self, beats=not alone)
         self.claims = Claims(self, definitions, rebuild, poll)
         self.beats = Beats(self, poll)
         self.parking = Parking(self, park_after)
@@ -267,6 +268,7 @@ class Shell:
             live.die()
         self.live.clear()
         self._named.clear()
+        self.births.close()
         self.waiters.close()
         self.timeouts.close()
         await self._end_tasks()
@@ -337,7 +339,7 @@ class Shell:
         # One that this worker was still to own when it was declared dead is claimed anew.
         born = not isinstance(answer, Exception) and answer.outcome != "exists"
         if born and row.owner == self.worker and not self.struck_off:
-            self._born(request, beginning)
+            self.born(request, beginning)
         else:
             close(beginning.machine, f"{row.definition}/{row.id}")
         if isinstance(answer, Exception):
@@ -346,7 +348,8 @@ class Shell:
         if not future.done():
             future.set_result(answer)
 
-    def _born(self, request: StartRequest, beginning: Beginning) -> None:
+    def born(self, request: StartRequest, beginning: Beginning) -> None:
+        """A run was made that this worker owns."""
         live = LiveRun(
             self, beginning.row.key, request.id, request.definition, beginning.machine,
             beginning.run, epoch=beginning.row.first.epoch, seq=1,
@@ -378,6 +381,7 @@ class Shell:
         for message, answer in zip(messages, answers, strict=True):
             if answer.outcome != "posted":
                 continue
+            self.births.heard(message)
             live = self.live.get(answer.key)
             if live is None or live.parking:
                 self.claims.look()

@@ -31,7 +31,8 @@ PYTHON = f"{sys.version_info.major}.{sys.version_info.minor}"
 
 class Beginning(msgspec.Struct, gc=False):
     """A run about to exist: its row, its machine, and what it decided first. A workflow that is
-    owned from birth has taken its first turn; elsewhere its owner begins it."""
+    owned from birth has taken its first turn, unless it is a child; elsewhere its owner begins
+    it."""
 
     row: NewRun
     machine: Machine
@@ -40,10 +41,12 @@ class Beginning(msgspec.Struct, gc=False):
 
 
 def begin(
-    request: StartRequest, deps: Deps, *, key: bytes, worker: str, owned: bool, commit: int
-) -> Beginning:
-    """Decide the start. Raises InvalidId, InvalidRequest (also for an input that is not what the
-    definition asks for); nothing is written."""
+    request: StartRequest, deps: Deps, *, key: bytes, worker: str, owned: bool, commit: int,
+    at_once: bool = True,
+) -> Beginning:  # fmt: skip
+    """Decide the start. `at_once`: a workflow that is owned takes its first turn with it. Raises
+    InvalidId, InvalidRequest (also for an input that is not what the definition asks for); nothing
+    is written."""
     definition = request.definition
     check_run_id(request.id)
     definition.check_input(request.input, deps.codec)
@@ -60,7 +63,7 @@ def begin(
     if not isinstance(transition, Transition):
         raise InvalidRequest("the start needs an output of a node that cannot have run yet")
     transitions = [transition]
-    if owned and (first_turn := begun(machine)) is not None:
+    if owned and at_once and (first_turn := begun(machine)) is not None:
         transitions.append(first_turn)
     body, payloads = encode_row(transitions)
     first = JournalRow(

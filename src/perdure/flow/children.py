@@ -8,13 +8,13 @@ mean the same run, and no two runs mean one by accident.
 from __future__ import annotations
 
 from collections.abc import Coroutine
-from hashlib import blake2b
 from typing import Any, Final
 
 from msgspec import Raw
 
 from perdure.flow.codec import Codec, codec_of, read, written
 from perdure.flow.typed import Reader, reader
+from perdure.kernel.child_ids import derived_id
 from perdure.kernel.code.call import SPAWN, Call, Child
 from perdure.kernel.code.calls import Calls
 from perdure.kernel.run import Run
@@ -22,7 +22,6 @@ from perdure.model.definition import Definition
 from perdure.model.errors import InvalidId
 from perdure.model.names import check_run_id
 
-_LONGEST: Final = 256
 _plain: Final = reader(None, "")
 
 
@@ -48,18 +47,8 @@ def _child(run: Run, definition: Definition[Any, Any], node: str, id: str | None
     for alias in definition.aliases:
         before = alias + node[len(definition.name) :]
         former.append((before, _child(run, definition.under(alias), before, id)))
-    known = derived_id(run, node) if id is None else id
+    known = derived_id(run.definition, run.id, node, run.life) if id is None else id
     return Child(definition.name, known, definition, tuple(former))
-
-
-def derived_id(run: Run, node: str) -> str:
-    """Of the child of a call: `<workflow>/<run>/<call>`, with `@2` and so on once the run has
-    gone on as new, where calls are counted anew."""
-    life = "" if run.life == 1 else f"@{run.life}"
-    text = f"{run.definition}/{run.id}/{node}{life}"
-    if len(text) <= _LONGEST:
-        return text
-    return f"{text[:200]}~{blake2b(text.encode(), digest_size=16).hexdigest()}"
 
 
 async def _outcome(calls: Calls, call: Call, reader: Reader, codec: Codec | None) -> Any:

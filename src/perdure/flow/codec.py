@@ -59,6 +59,14 @@ class TypedCodec(JsonCodec):
     def __init__(self, values: Codec) -> None:
         self.values = values
 
+    def opened(self, data: Raw, /) -> Raw:
+        """Plain JSON of what the typed doors recorded. Raises InvalidRequest."""
+        return Raw(_JSON.encode(read(_plain, data, self.values)))
+
+    def sealed(self, data: Raw, /) -> Raw:
+        """Plain JSON as the typed doors record it. Raises InvalidRequest."""
+        return written(_JSON.decode(data), self.values)
+
 
 def codec_of(plain: Any) -> Codec | None:
     """The codec of the typed doors that goes with the engine's own; None = JSON as it is."""

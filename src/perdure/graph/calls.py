@@ -1,7 +1,8 @@
-"""Whether the TASK nodes of a document call their steps as these can be called.
+"""Whether the TASK nodes of a document call their steps as these can be called, and whether its
+CHILD nodes ask for runs that can be.
 
 Told from the text alone: a value that holds a template is a run's own affair, its name is not.
-The steps come from whoever has them; a document by itself knows none.
+Steps and definitions come from whoever has them; a document by itself knows none.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Protocol
 
+import msgspec
 from msgspec import UNSET
 
 from perdure.expr import ExprError
@@ -16,6 +18,8 @@ from perdure.expr.template_text import compile_text
 from perdure.graph.document import Document, NodeEntry
 from perdure.graph.form import templated
 from perdure.graph.read import pointer
+from perdure.model.errors import InvalidRequest
+from perdure.model.graph import CHILD
 from perdure.model.graph_rules import Finding
 from perdure.model.guesses import did_you_mean
 from perdure.model.names import is_name
@@ -55,6 +59,53 @@ def _call(node: NodeEntry, spec: dict[str, Any], steps: Mapping[str, Callee]) ->
         for key in path:
             place = pointer(place, key)
         yield Finding(place, message, node.id, hint)
+
+
+class Startable(Protocol):
+    """What is asked of a definition: whether a run of it can begin with an input."""
+
+    def check_input(self, input: bytes | None, codec: Any = None) -> None:
+        """Raise InvalidRequest when no run can begin with this, as JSON; None = none is given."""
+
+
+def child_problems(document: Document, definitions: Mapping[str, Startable]) -> Iterator[Finding]:
+    """Runs that are asked for and cannot begin; doubts about names that are not known here, since
+    a document may be published."""
+    for node in document.nodes:
+        if node.type == CHILD and isinstance(node.spec, dict):
+            yield from _child(node, node.spec, definitions)
+
+
+def _child(
+    node: NodeEntry, spec: dict[str, Any], definitions: Mapping[str, Startable]
+) -> Iterator[Finding]:
+    name, at = spec.get("workflow"), f"{node.at}/spec"
+    if not isinstance(name, str) or not is_name(name):
+        return  # told of the document itself, or known only when a run reaches the node
+    definition = definitions.get(name)
+    if definition is None:
+        message = f'no workflow or graph "{name}" is known here'
+        hint = did_you_mean(name, list(definitions))
+        if not hint.startswith("did you mean"):
+            hint = "list it with --app, or publish it"
+        yield Finding(f"{at}/workflow", message, node.id, hint, "warning")
+        return
+    input = spec.get("input")
+    if _holds_template(input):
+        return
+    try:
+        definition.check_input(None if input is None else msgspec.json.encode(input))
+    except InvalidRequest as error:
+        place = f"{at}/input" if input is not None else at
+        yield Finding(place, str(error), node.id, f"give what {name} asks for")
+
+
+def _holds_template(value: Any) -> bool:
+    if isinstance(value, dict):
+        return any(map(_holds_template, value.values()))
+    if isinstance(value, list):
+        return any(map(_holds_template, value))
+    return templated(value)
 
 
 def _known(value: Any) -> Any:

@@ -33,11 +33,11 @@ RETRY_KEYS: Final = (
 ON_FAILURE: Final = ("continue", "drain", "cancel")
 #: In the order documents are explained, for messages.
 TYPES: Final = (
-    *("HTTP", "TASK", "SWITCH", "FORK", "JOIN"),
+    *("HTTP", "TASK", "CHILD", "SWITCH", "FORK", "JOIN"),
     *("WAIT", "WAIT_FOR_SIGNAL", "WAIT_FOR_EVENT"),
 )
 WAITS: Final = frozenset({"WAIT", "WAIT_FOR_SIGNAL", "WAIT_FOR_EVENT"})
-LATER_TYPES: Final = ("MAP", "CHILD")
+LATER_TYPES: Final = ("MAP",)
 MAX_NODES: Final = 10_000
 DEFAULT_RETENTION: Final = 30 * 86_400 * SECOND
 

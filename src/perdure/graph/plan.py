@@ -11,7 +11,7 @@ from perdure.graph.templates import Templates
 from perdure.graph.waits import OLDER_TYPES, EventSpec
 from perdure.kernel.plan import GraphPlan, PlannedEdge, PlannedNode, SpecTemplate
 from perdure.model.durations import microseconds
-from perdure.model.graph import GraphShape
+from perdure.model.graph import CHILD, GraphShape
 
 Reads = tuple[str, ...] | None
 
@@ -48,6 +48,7 @@ def build_plan(
 def _planned(node: NodeEntry, templates: Templates, reads: Reads) -> PlannedNode:
     spec = node.spec if isinstance(node.spec, dict) else {}
     step = spec.get("step") if node.type == "TASK" else None
+    workflow = spec.get("workflow") if node.type == CHILD else None
     timeout = node.timeout
     if timeout is None and node.type == "HTTP" and spec.get("timeout") is not None:
         # The time of a request is that of its attempt.
@@ -66,6 +67,7 @@ def _planned(node: NodeEntry, templates: Templates, reads: Reads) -> PlannedNode
         queue=node.queue,
         label=node.label,
         step=None if templated(step) else step,
+        workflow=None if templated(workflow) else workflow,
         goes_on=node.type == "WAIT_FOR_SIGNAL" and spec.get("on_timeout") == "continue",
     )
 

@@ -96,6 +96,7 @@ def json_schema() -> dict[str, Any]:
             "node": _node(),
             "http": _http(),
             "task": _task(),
+            "child": _child(),
             "seconds": _SECONDS,
             "wait": _wait(),
             "wait_for_signal": _wait_for_signal(),
@@ -171,6 +172,7 @@ def _node() -> dict[str, Any]:
         "allOf": [
             _when(["HTTP"], {"properties": {"spec": _spec("http")}, "required": ["spec"]}),
             _when(["TASK"], {"properties": {"spec": _spec("task")}, "required": ["spec"]}),
+            _when(["CHILD"], {"properties": {"spec": _spec("child")}, "required": ["spec"]}),
             *(
                 _when([kind], {"properties": {"spec": _spec(kind.lower())}, "required": ["spec"]})
                 for kind in sorted(WAITS)
@@ -192,6 +194,22 @@ def _when(types: list[str], then: dict[str, Any]) -> dict[str, Any]:
 def _task() -> dict[str, Any]:
     step = {"anyOf": [_NAME, {"$ref": "#/$defs/template"}], "description": "The step's name."}
     return _object({"step": step, "input": {}}, ["step"])
+
+
+def _child() -> dict[str, Any]:
+    name = {"anyOf": [_NAME, _TEMPLATE], "description": "A workflow or a graph, by its name."}
+    id = {"type": "string", "minLength": 1}
+    return _object(
+        {
+            "workflow": name,
+            "id": {
+                "anyOf": [id, {"type": "integer"}],
+                "description": "Of the run. Default: <workflow>/<run>/<node> of this one.",
+            },
+            "input": {},
+        },
+        ["workflow"],
+    )
 
 
 def _wait() -> dict[str, Any]:

@@ -14,9 +14,10 @@ from perdure.graph.document import NodeEntry
 from perdure.graph.form import Form, named, templated
 from perdure.graph.read import pointer
 from perdure.graph.waits import check_event, check_signal, check_wait
-from perdure.model.errors import InvalidName
+from perdure.kernel.children import CHILD_KEYS
+from perdure.model.errors import InvalidId, InvalidName
 from perdure.model.graph_rules import Finding
-from perdure.model.names import check_name
+from perdure.model.names import check_name, check_run_id
 
 HTTP_KEYS: Final = (
     *("method", "url", "headers", "query", "json", "body"),
@@ -71,6 +72,24 @@ def _check_task(form: Form) -> None:
             check_name(step, "step")
         except InvalidName as error:
             form.problem("step", str(error))
+
+
+def _check_child(form: Form) -> None:
+    form.only(CHILD_KEYS)
+    if form.required("workflow", '"workflow": "payment"'):
+        name = form.typed("workflow", str, "write the name of a workflow or a graph")
+        if name is not None and not templated(name):
+            try:
+                check_name(name, "workflow")
+            except InvalidName as error:
+                form.problem("workflow", str(error))
+    id = form.value.get("id")
+    if id is None or templated(id) or type(id) is int:
+        return
+    try:
+        check_run_id(id)
+    except InvalidId as error:
+        form.problem("id", str(error), 'write text, as in "pay-{{input.order_id}}"')
 
 
 def _check_http(form: Form) -> None:
@@ -161,6 +180,7 @@ def _check_expect(form: Form) -> None:
 _CHECKS: Final[Mapping[str, Callable[[Form], None]]] = {
     "HTTP": _check_http,
     "TASK": _check_task,
+    "CHILD": _check_child,
     "WAIT": check_wait,
     "WAIT_FOR_SIGNAL": check_signal,
     "WAIT_FOR_EVENT": check_event,
@@ -168,6 +188,7 @@ _CHECKS: Final[Mapping[str, Callable[[Form], None]]] = {
 _EXAMPLES: Final = {
     "HTTP": 'write "spec": {"url": "https://…"}',
     "TASK": 'write "spec": {"step": "ship-order", "input": {…}}',
+    "CHILD": 'write "spec": {"workflow": "payment", "input": {…}}',
     "WAIT": 'write "spec": {"duration": "24h"}',
     "WAIT_FOR_SIGNAL": 'write "spec": {"signal": "approved", "timeout": "24h"}',
     "WAIT_FOR_EVENT": 'write "spec": {"event": "approved", "timeout_seconds": 3600}',

@@ -27,6 +27,7 @@ from perdure.graph.document import WAITS, Document
 from perdure.graph.read import pointer
 from perdure.graph.template_hints import hint_for, name_hint
 from perdure.graph.waits import stated
+from perdure.model.graph import CHILD
 from perdure.model.graph_rules import Finding, Ranks
 from perdure.model.guesses import did_you_mean
 
@@ -72,7 +73,7 @@ def compile_all(document: Document, findings: list[Finding]) -> Templates:
     result = Templates()
     for node in document.nodes:
         spec = {} if node.spec is None else node.spec
-        if node.type in WAITS:
+        if node.type in WAITS or node.type == CHILD:
             spec = stated(spec)
         at = pointer(node.at, "spec")
         template = _template(spec, at, node.id, "spec", result.readings, findings)
@@ -194,6 +195,9 @@ def _secret_problems(reading: Reading, types: Mapping[str, str]) -> Iterator[Fin
     if reading.what == "output":
         message, hint = "the output is recorded: it may not read secrets", "leave it out"
         yield reading.problem(message, at, hint)
+    elif reading.what == "spec" and types.get(reading.node or "") == CHILD:
+        message = "what another run is given is recorded: it may not read secrets"
+        yield reading.problem(message, at, "read the secret where it is used, in that run")
     elif reading.what == "spec" and types.get(reading.node or "") in WAITS:
         message = "what a node waits for is recorded: it may not read secrets"
         yield reading.problem(message, at, "take it from the input")

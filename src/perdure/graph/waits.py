@@ -95,8 +95,8 @@ def _one_of(form: Form, key: str, other: str) -> None:
 
 
 def stated(spec: Any) -> Any:
-    """A wait's spec without the keys whose value is null: in a document those are absent, while
-    a template that gives null fails the node (D-12)."""
+    """A spec of a wait, or of a CHILD, without the keys whose value is null: in a document those
+    are absent, while a template that gives null fails the node (D-12)."""
     if not isinstance(spec, dict):
         return spec
     return {key: value for key, value in spec.items() if value is not None}

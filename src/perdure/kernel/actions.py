@@ -167,31 +167,40 @@ class ReopenRun(Action, frozen=True, tag="ReopenRun"):
 
 class StartChild(Action, frozen=True, tag="StartChild"):
     """A run of `definition` with this id is to be there, on the input of the call's task: made,
-    unless there is one. `detached`: the call waits for no end, and owns nothing."""
+    unless there is one. `detached`: the call waits for no end, and owns nothing. `attempt`: of a
+    node that is tried again, from 0. `wake_at`: when the call gives up waiting (µs since the
+    epoch)."""
 
     task: str
     node: str
     definition: str
     id: str
     detached: bool = False
+    attempt: int = 0
+    wake_at: int | None = None
 
 
 class ChildFound(Action, frozen=True, tag="ChildFound"):
-    """The run that a call asked for is there; `created`: made for this call, which owns it."""
+    """The run that a call asked for is there; `created`: made for this call, which owns it.
+    `typed`: its values are recorded as the codec of the typed doors writes them."""
 
     task: str
     node: str
     created: bool
+    typed: bool = False
 
 
 class CancelChild(Action, frozen=True, tag="CancelChild"):
     """The call waits for the child's end no more. The child that was created for it is asked to
-    end, one that it joined is left alone."""
+    end, one that it joined is left alone. `attempt` as in StartChild. `awaited`: the child was
+    created for the call and is asked to end, and its end is waited for all the same."""
 
     task: str
     node: str
     definition: str
     id: str
+    attempt: int = 0
+    awaited: bool = False
 
 
 class BeginRun(Action, frozen=True, tag="BeginRun"):

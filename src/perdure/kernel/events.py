@@ -77,15 +77,18 @@ class SignalReceived(msgspec.Struct, frozen=True, gc=False):
 
 
 class ChildStarted(msgspec.Struct, frozen=True, gc=False):
-    """The run that a call asked for is there. `created`: it was made for this call."""
+    """The run that a call asked for is there. `task`: the call (kernel.child_ids.call_id).
+    `created`: it was made for this call. `typed`: its values are the typed doors'."""
 
     task: str
     node: str
     created: bool
+    typed: bool = False
 
 
 class ChildFinished(msgspec.Struct, frozen=True, gc=False):
-    """The run that a call waits for has ended; or it could not be made, and never will be."""
+    """The run that a call waits for has ended; or it could not be made, and never will be. `task`:
+    the call (kernel.child_ids.call_id)."""
 
     task: str
     node: str

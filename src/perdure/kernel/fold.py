@@ -117,12 +117,14 @@ def fail_task(run: Run, action: FailTask) -> None:
 def retry_task(run: Run, action: RetryTask) -> None:
     """The next attempt of the same task: reports of the one before are stale from here (G-40)."""
     before = leaving(run, action.node, "pending", "pending")
+    child = before.child
     run.nodes[action.node] = NodeState(
         before.task,
         "pending",
         action.attempt + 1,
         first_due=before.first_due,
         not_before=action.not_before,
+        child=None if child is None else replace(child, created=None, typed=False),
     )
 
 
@@ -158,7 +160,7 @@ def start_child(run: Run, action: StartChild) -> None:
     """The task's outcome is another run's."""
     before = leaving(run, action.node, "pending", "pending")
     child = ChildState(action.definition, action.id, action.detached)
-    run.nodes[action.node] = replace(before, child=child)
+    run.nodes[action.node] = replace(before, child=child, wake_at=action.wake_at, not_before=0)
 
 
 def child_found(run: Run, action: ChildFound) -> None:
@@ -166,8 +168,17 @@ def child_found(run: Run, action: ChildFound) -> None:
     before = leaving(run, action.node, "pending", "pending")
     if before.child is None:
         raise IllegalMove(f"task of node {action.node} waits for no child")
-    child = replace(before.child, created=action.created)
+    child = replace(before.child, created=action.created, typed=action.typed)
     run.nodes[action.node] = replace(before, child=child)
+
+
+def cancel_child(run: Run, action: CancelChild) -> None:
+    """The child is let go, which its node's end records; or asked to end, which is awaited."""
+    if action.awaited:
+        before = leaving(run, action.node, "pending", "pending")
+        if before.child is None:
+            raise IllegalMove(f"task of node {action.node} waits for no child")
+        run.nodes[action.node] = replace(before, child=replace(before.child, stopping=True))
 
 
 def cancel_tasks(run: Run, action: CancelTasks) -> None:
@@ -268,7 +279,7 @@ FOLDS: dict[type, Callable[[Run, Any], None]] = {
     ConsumeSignal: consume_signal,
     StartChild: start_child,
     ChildFound: child_found,
-    CancelChild: nothing,
+    CancelChild: cancel_child,
     CancelTasks: cancel_tasks,
     ReopenRun: reopen_run,
     BeginRun: begin_run,

@@ -12,7 +12,10 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from perdure.kernel.actions import Transition
+from perdure.kernel.child_reports import on_child_finished, on_child_started
 from perdure.kernel.events import (
+    ChildFinished,
+    ChildStarted,
     DeadlineReached,
     Event,
     NodeCompleted,
@@ -48,12 +51,14 @@ from perdure.model.errors import InvalidRequest
 class GraphMachine:
     """Decides for one run of a graph. `run` is its snapshot, changed by what is decided."""
 
-    __slots__ = ("_turn", "handlings", "run")
+    __slots__ = ("_turn", "handlings", "may_ask", "run")
 
     def __init__(self, plan: GraphPlan, run: Run, deps: Deps) -> None:
         self.run = run
         #: See kernel.protocol.Machine.handlings.
         self.handlings = plan.handlings
+        #: See kernel.protocol.Machine.may_ask.
+        self.may_ask = plan.may_ask
         self._turn = Turn(plan, run, deps)
 
     def decide(self, event: Event) -> Transition | Load:
@@ -121,6 +126,8 @@ HANDLERS: Final[Mapping[type, Callable[[Turn, Any], None]]] = {
     DeadlineReached: on_deadline_reached,
     TimerFired: on_timer_fired,
     SignalReceived: on_signal_received,
+    ChildStarted: on_child_started,
+    ChildFinished: on_child_finished,
     RunCancelled: on_run_cancelled,
     RunRetried: on_run_retried,
     RunPaused: on_run_paused,

@@ -14,7 +14,7 @@ from msgspec import Raw
 from msgspec.structs import force_setattr
 
 from perdure.kernel.protocol import Handling
-from perdure.model.graph import CONTROL_TYPES, WAIT_TYPES, GraphShape
+from perdure.model.graph import CHILD, CONTROL_TYPES, WAIT_TYPES, GraphShape
 from perdure.model.policy import RetryPolicy
 
 
@@ -44,8 +44,8 @@ class Condition(Protocol):
 class PlannedNode(msgspec.Struct, frozen=True):
     """One node. `reads`: the nodes whose outputs its spec and its outgoing conditions can read,
     and for a SWITCH those it may pass through; None when that cannot be told. `step`: the step a
-    TASK names when its name is plain text. `timeout` in µs per attempt: None = the handler's
-    default, 0 = no limit."""
+    TASK names when its name is plain text; `workflow`: the definition a CHILD names so. `timeout`
+    in µs per attempt: None = the handler's default (of a CHILD none), 0 = no limit."""
 
     id: str
     type: str
@@ -56,6 +56,7 @@ class PlannedNode(msgspec.Struct, frozen=True):
     queue: str | None = None
     label: str | None = None
     step: str | None = None
+    workflow: str | None = None
     #: Of a wait for a signal: whether it completes when it times out, and does not fail.
     goes_on: bool = False
     #: Its spec's own, looked up once.
@@ -67,7 +68,8 @@ class PlannedNode(msgspec.Struct, frozen=True):
     @property
     def works(self) -> bool:
         """Whether a worker executes it: a task is dispatched, and routing stops here."""
-        return self.type not in CONTROL_TYPES and self.type not in WAIT_TYPES
+        kind = self.type
+        return kind not in CONTROL_TYPES and kind not in WAIT_TYPES and kind != CHILD
 
 
 class PlannedEdge(msgspec.Struct, frozen=True):
@@ -106,6 +108,8 @@ class GraphPlan(msgspec.Struct, frozen=True):
     #: Node -> the worker node that alone follows it and follows it alone: what the readiness rule
     #: would find once it completed.
     straight: Mapping[str, PlannedNode] = {}
+    #: Whether there are CHILD nodes.
+    may_ask: bool = False
     #: Inputs that are the same in every run, as JSON text: filled in when first asked for.
     constants: dict[str, Raw] = {}
 
@@ -115,6 +119,7 @@ class GraphPlan(msgspec.Struct, frozen=True):
         handlings = {id: Handling(node.type, node.timeout) for id, node in self.nodes.items()}
         force_setattr(self, "handlings", handlings)
         force_setattr(self, "straight", straight_edges(self))
+        force_setattr(self, "may_ask", any(node.type == CHILD for node in self.nodes.values()))
 
 
 def straight_edges(plan: GraphPlan) -> dict[str, PlannedNode]:

@@ -37,6 +37,13 @@ class Codec(Protocol):
     def decode(self, data: bytes | Raw, /) -> Any:
         """The plain value of JSON text."""
 
+    def opened(self, data: Raw, /) -> Raw:
+        """Plain JSON text of a value that was recorded by the codec of the typed doors, if they
+        have one of their own. Raises InvalidRequest."""
+
+    def sealed(self, data: Raw, /) -> Raw:
+        """The same, the other way round."""
+
     def write(self, value: Any, /) -> bytes:
         """The same for a value that holds nothing but what was JSON before: decoded values, Raw,
         and what templates make of them. Raises InvalidRequest for what is too large."""
@@ -88,6 +95,10 @@ class Machine(Protocol):
 
         What it raises, also where an exception is thrown in at a Load, is what `decide` raises.
         """
+
+    @property
+    def may_ask(self) -> bool:
+        """Whether it may ask for other runs."""
 
     @property
     def handlings(self) -> Mapping[str, Handling]:

@@ -12,11 +12,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from perdure.kernel.actions import CreateTask
+from perdure.kernel.children import ask
 from perdure.kernel.switch import activate_switch, chosen
 from perdure.kernel.tasks import schedule
 from perdure.kernel.turn import EMPTY, Turn
 from perdure.kernel.waits import park
-from perdure.model.graph import WAIT_TYPES, Edge
+from perdure.model.graph import CHILD, WAIT_TYPES, Edge
 
 
 def edge_is_active(turn: Turn, edge: Edge) -> bool | None:
@@ -82,6 +83,9 @@ def activate(turn: Turn, node: str) -> tuple[str, ...]:
         activate_switch(turn, planned)
     elif kind in WAIT_TYPES:
         park(turn, planned)
+    elif kind == CHILD:
+        ask(turn, planned)
+        return ()
     else:
         schedule(turn, planned)
         return ()

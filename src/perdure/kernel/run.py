@@ -16,12 +16,15 @@ from perdure.model.failure import FailureRecord
 
 class ChildState(msgspec.Struct, frozen=True, gc=False):
     """The run that a call waits for. `created`: whether it was made for this call; None while that
-    is not known."""
+    is not known. `typed`: its values are the typed doors'. `stopping`: it was asked to end, which
+    is waited for."""
 
     definition: str
     id: str
     detached: bool = False
     created: bool | None = None
+    typed: bool = False
+    stopping: bool = False
 
 
 class NodeState(msgspec.Struct, frozen=True, gc=False):
@@ -38,12 +41,14 @@ class NodeState(msgspec.Struct, frozen=True, gc=False):
     branches: tuple[str, ...] | None = None
     completed_no: int = 0
     first_due: int = 0
-    #: While a repeated attempt is pending: when it is due; 0 = it was dispatched at once.
+    #: While a repeated attempt is pending: when it is due; 0 = it was dispatched at once, or is of
+    #: a child that has been asked for.
     not_before: int = 0
-    #: While waiting: when the timer is due (None = there is none), and the signal it awaits.
+    #: While waiting, also for a child: when the timer is due (None = there is none), and the
+    #: signal it awaits.
     wake_at: int | None = None
     awaited_signal: str | None = None
-    #: Of a pending call that waits for another run.
+    #: Of a pending call that waits for another run, or is to ask for one again.
     child: ChildState | None = None
 
 

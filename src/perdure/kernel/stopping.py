@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from perdure.kernel.actions import CancelTasks, FailTask, FinishRun, SetPaused
+from perdure.kernel.children import drained, let_go
 from perdure.kernel.events import DeadlineReached, RunCancelled, RunPaused, RunUnpaused
 from perdure.kernel.run import require_running
 from perdure.kernel.turn import Turn
@@ -30,7 +31,9 @@ def on_run_cancelled(turn: Turn, event: RunCancelled) -> None:
     """
     require_running(turn.run)
     failure = FailureRecord(Canceled.kind, event.reason or "cancelled", permanent=True)
-    turn.emit_cancel(CancelTasks(failure, active_nodes(turn)))
+    nodes = active_nodes(turn)
+    let_go(turn, nodes)
+    turn.emit_cancel(CancelTasks(failure, nodes))
     turn.emit_for_run(FinishRun("canceled", failure=failure))
 
 
@@ -43,7 +46,9 @@ def on_deadline_reached(turn: Turn, event: DeadlineReached) -> None:
     if run.deadline is None or turn.now < run.deadline:
         turn.ignored = "the run's deadline has not come yet"
         return
-    message = f"the run reached its max_duration{_before(active_nodes(turn))}"
+    active = active_nodes(turn)
+    let_go(turn, active)
+    message = f"the run reached its max_duration{_before(active)}"
     failure = FailureRecord(TimedOut.kind, message, permanent=True)
     for node, state in list(run.nodes.items()):
         if state.status == "pending":
@@ -62,7 +67,8 @@ def _before(nodes: Sequence[str]) -> str:
 
 def stop_the_rest(turn: Turn) -> None:
     """A node failed for good and the definition does not go on then: `cancel` ends all that is
-    active; `drain` ends what only waits and lets running attempts finish (D-17)."""
+    active; `drain` ends what only waits, asks the runs that were made for this one to end, and
+    lets these and running attempts finish (D-17)."""
     run = turn.run
     first, reason = run.failures[run.old_failures]
     failure = FailureRecord(
@@ -71,6 +77,7 @@ def stop_the_rest(turn: Turn) -> None:
     if turn.plan.on_failure == "cancel":
         nodes = active_nodes(turn)
         if nodes:
+            let_go(turn, nodes)
             turn.emit_cancel(CancelTasks(failure, nodes))
         return
     idle = tuple(
@@ -78,6 +85,10 @@ def stop_the_rest(turn: Turn) -> None:
         for node, state in run.nodes.items()
         if state.status == "waiting" or (state.status == "pending" and state.not_before > turn.now)
     )
+    if turn.plan.may_ask:
+        others = drained(turn)
+        let_go(turn, others)
+        idle = (*idle, *others)
     if idle:
         turn.emit_cancel(CancelTasks(failure, idle, "canceled"))
 

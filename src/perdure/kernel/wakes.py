@@ -13,6 +13,7 @@ from typing import Final, Protocol
 from msgspec import Raw
 
 from perdure.kernel.actions import BufferSignal
+from perdure.kernel.child_reports import is_child, on_child_timer
 from perdure.kernel.events import SignalReceived, TimerFired
 from perdure.kernel.protocol import Codec
 from perdure.kernel.routing import propagate
@@ -38,7 +39,10 @@ class Timed(Protocol):
 
 def on_timer_fired(turn: Turn, event: TimerFired) -> None:
     """A WAIT is over; a wait for a signal has timed out, which fails it unless the document says
-    that it goes on then (G-87)."""
+    that it goes on then (G-87); or it is of a CHILD."""
+    if turn.plan.may_ask and is_child(turn, event):
+        on_child_timer(turn, event)
+        return
     turn.ignored = not_due(turn, event)
     if turn.ignored is not None:
         return

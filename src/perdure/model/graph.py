@@ -11,10 +11,12 @@ from collections.abc import Iterable, Mapping, Sequence
 import msgspec
 
 WORKER_TYPES = frozenset({"HTTP", "TASK"})
+#: Asks for another run and waits for its end.
+CHILD = "CHILD"
 CONTROL_TYPES = frozenset({"SWITCH", "FORK", "JOIN"})
 #: Never given to a worker: they park until their time or their signal comes.
 WAIT_TYPES = frozenset({"WAIT", "WAIT_FOR_SIGNAL"})
-NODE_TYPES = WORKER_TYPES | CONTROL_TYPES | WAIT_TYPES
+NODE_TYPES = WORKER_TYPES | CONTROL_TYPES | WAIT_TYPES | {CHILD}
 
 
 class Edge(msgspec.Struct, frozen=True):

@@ -22,13 +22,14 @@ _NULL: Final = Raw(b"null")
 
 
 class ChildStart(msgspec.Struct, frozen=True, gc=False):
-    """A call (`task` of `node`) of the run whose row this rides on asks for the run of this name
+    """A call (`task`, of `node`) of the run whose row this rides on asks for the run of this name
     (definition, id). Unless it is there, `run` is made, and its `definition` becomes known. The
     call's run is told by a message "child-started", whether it was made for this call; and if the
     call `waits`, by "child-finished" how it ended: at once where it has, else with the row that
     ends it. Where none is there and `run` is None, "child-finished" says failed, with `refusal`,
     JSON of the FailureRecord. `former`: names that its definition had before; a run with one of
-    them and the id is the one that is asked for.
+    them and the id is the one that is asked for. `typed`: whether its definition is of a typed
+    door.
 
     All in the transaction of the row, and each once: asked again for the same task, only what is
     missing is done (after a move to another store: to wait again). A task is one call of one run:
@@ -42,6 +43,7 @@ class ChildStart(msgspec.Struct, frozen=True, gc=False):
     refusal: bytes | None = None
     waits: bool = True
     former: Sequence[str] = ()
+    typed: bool = False
 
     @property
     def names(self) -> list[tuple[str, str]]:
@@ -71,11 +73,13 @@ class Asked(msgspec.Struct, frozen=True, gc=False):
 
 
 class StartedBody(msgspec.Struct, frozen=True):
-    """Of "child-started"."""
+    """Of "child-started". `key`: of the run that was made for the call, in hexadecimal."""
 
     task: str
     node: str
     created: bool
+    typed: bool = False
+    key: str = ""
 
 
 class FinishedBody(msgspec.Struct, frozen=True):
@@ -105,7 +109,8 @@ def finished_id(task: str) -> str:
 
 def started_message(to: tuple[str, str], start: ChildStart, created: bool) -> Message:
     """To the run (definition, id) whose call asked."""
-    body = msgspec.json.encode(StartedBody(start.task, start.node, created))
+    key = start.run.key.hex() if created and start.run is not None else ""
+    body = msgspec.json.encode(StartedBody(start.task, start.node, created, start.typed, key))
     return Message(*to, started_id(start.task), STARTED, start.node, body)
 
 
@@ -131,3 +136,8 @@ def cancel_message(to: tuple[str, str], task: str, reason: str) -> Message:
 def was_created(body: bytes | None) -> bool:
     """What a message said that is in the mailbox."""
     return msgspec.json.decode(body or b"", type=StartedBody).created
+
+
+def made_key(body: bytes | None) -> bytes:
+    """Of the run that was made, by such a message; empty where it was there before."""
+    return bytes.fromhex(msgspec.json.decode(body or b"", type=StartedBody).key)

@@ -6,7 +6,7 @@ document does not have is an error and not a mock that is never used.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from os import PathLike, fspath
 from typing import Any, Final
@@ -16,8 +16,11 @@ from msgspec import UNSET
 
 from perdure.graph.definition import Graph
 from perdure.graph.source import format_of, read_source
+from perdure.kernel.plan import PlannedNode
+from perdure.model.definition import Definition
 from perdure.model.durations import microseconds
 from perdure.model.errors import GraphError, InvalidOptions, InvalidRequest
+from perdure.model.graph import CHILD
 from perdure.model.graph_rules import Finding
 from perdure.model.guesses import did_you_mean
 from perdure.testing.replies import Reply, replies_of
@@ -28,6 +31,8 @@ KEYS: Final = (
     *("secrets", "expect"),
 )
 SIGNAL_KEYS: Final = ("name", "value", "at")
+#: Types of nodes that the world answers.
+ANSWERED: Final = ("HTTP", "TASK", CHILD)
 CANCEL_KEYS: Final = ("at", "reason")
 
 MocksSource = Mapping[str, Any] | str | PathLike[str]
@@ -42,7 +47,8 @@ class Sent(msgspec.Struct, frozen=True):
 
 
 class Mocks(msgspec.Struct, frozen=True):
-    """A table of mocks, read. `replies` by node id; `now` in µs since the epoch."""
+    """A table of mocks, read. `replies` by node id, of other graphs by "graph.id"; `now` in µs
+    since the epoch."""
 
     replies: Mapping[str, tuple[Reply, ...]]
     default: tuple[Reply, ...] | None
@@ -53,7 +59,7 @@ class Mocks(msgspec.Struct, frozen=True):
     start_node: str | None
     secrets: Mapping[str, str]
     expect: Mapping[str, Any]
-    #: The replies that are given by the name of a step.
+    #: The replies that are given by the name of a step, or of a workflow.
     by_step: Mapping[str, tuple[Reply, ...]] = {}
 
 
@@ -80,15 +86,21 @@ def read_mocks(source: MocksSource | None) -> tuple[Mapping[str, Any], str]:
     return table, file
 
 
-def mocks_for(graph: Graph, source: MocksSource | None, **given: Any) -> Mocks:
-    """The mocks of a rehearsal of this graph. `given` values replace those of the table.
+def mocks_for(
+    graph: Graph,
+    source: MocksSource | None,
+    beside: Iterable[Definition[Any, Any]] = (),
+    **given: Any,
+) -> Mocks:
+    """The mocks of a rehearsal of this graph, and of those `beside` it that it may ask for.
+    `given` values replace those of the table.
 
     Raises InvalidRequest for what is misspelt or does not fit the document.
     """
     table, name = read_mocks(source)
     table = {**table, **{key: value for key, value in given.items() if value is not UNSET}}
     _only(table, KEYS, name)
-    by_node, by_step = _steps(graph, table.get("steps", {}), name)
+    by_node, by_step = _steps(graph, list(beside), table.get("steps", {}), name)
     default = table.get("default", UNSET)
     return Mocks(
         replies=by_node,
@@ -105,16 +117,19 @@ def mocks_for(graph: Graph, source: MocksSource | None, **given: Any) -> Mocks:
 
 
 def _steps(
-    graph: Graph, steps: Any, name: str
+    graph: Graph, beside: Sequence[Definition[Any, Any]], steps: Any, name: str
 ) -> tuple[dict[str, tuple[Reply, ...]], dict[str, tuple[Reply, ...]]]:
     if steps is None:
         return {}, {}
     if not isinstance(steps, Mapping):
         raise InvalidRequest(f'{name}: "steps" must be an object: node id or step name → answer')
-    nodes = graph.plan.nodes
-    workers = {id: node for id, node in nodes.items() if node.type in ("HTTP", "TASK")}
-    called = {node.step for node in workers.values() if node.step is not None}
-    computed = any(node.type == "TASK" and node.step is None for node in workers.values())
+    nodes, workers = graph.plan.nodes, workers_of(graph, beside)
+    called = {name for node in workers.values() for name in (node.step, node.workflow) if name}
+    # Of names that only a run can tell, and of code, everything may be called.
+    computed = any(
+        node.type != "HTTP" and node.step is None and node.workflow is None
+        for node in workers.values()
+    ) or not all(isinstance(one, Graph) for one in beside)
     by_node: dict[str, tuple[Reply, ...]] = {}
     by_step: dict[str, tuple[Reply, ...]] = {}
     for key, mock in steps.items():
@@ -129,6 +144,19 @@ def _steps(
             hint = did_you_mean(str(key), [*workers, *sorted(called - workers.keys())])
             raise InvalidRequest(f"{at}: {graph.name} has no such node or step; {hint}")
     return by_node, by_step
+
+
+def workers_of(
+    graph: Graph | None, beside: Iterable[Definition[Any, Any]]
+) -> dict[str, PlannedNode]:
+    """The nodes that are answered for: by id, of other graphs by "graph.id"."""
+    plans = {} if graph is None else graph.plan.nodes
+    found = {id: node for id, node in plans.items() if node.type in ANSWERED}
+    for other in beside:
+        if isinstance(other, Graph) and (graph is None or other.name != graph.name):
+            nodes = other.plan.nodes.items()
+            found.update({f"{other.name}.{id}": n for id, n in nodes if n.type in ANSWERED})
+    return found
 
 
 def _instead(node: Any) -> str:

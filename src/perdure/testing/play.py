@@ -25,6 +25,7 @@ from perdure.flow.binding import function_signature
 from perdure.flow.calling import STEP_TYPE
 from perdure.flow.step import Step
 from perdure.flow.workflow import Workflow
+from perdure.kernel.plan import PlannedNode
 from perdure.model.definition import Definition
 from perdure.model.driving import StartRequest
 from perdure.model.durations import SECOND, Duration, microseconds
@@ -32,12 +33,12 @@ from perdure.model.errors import InvalidRequest, NonDeterminism, PerdureError
 from perdure.model.guesses import did_you_mean
 from perdure.model.step_context import StepContext
 from perdure.testing.mocks import Sent as Letter
-from perdure.testing.mocks import _now
+from perdure.testing.mocks import _now, workers_of
 from perdure.testing.played import Played, PlayedCall, Status
 from perdure.testing.replies import Reply, replies_of
 from perdure.testing.script import Sent
 from perdure.testing.stage import RUN, Ended, Stage, beside_any_loop, moment_of, unsent
-from perdure.testing.stand_ins import MOST_ATTEMPTS
+from perdure.testing.stand_ins import MOST_ATTEMPTS, MockedHttp, task_handler
 
 I = TypeVar("I")  # noqa: E741
 O = TypeVar("O")  # noqa: E741
@@ -65,7 +66,7 @@ def play(
     or a list of these, one for each attempt made in the run, the last one repeated. default: of
     steps that are not named. signals: (time since the start, Signal, Channel or name, value), or a
     Sent. cancel: when the run is cancelled. now: when it begins. beside: workflows and graphs that
-    it calls as children.
+    it calls as children; their steps are faked too, and nodes of graphs by "graph.node".
 
     Raises InvalidRequest for an answer that is missing or cannot be used, and NonDeterminism when
     the code, run again from what was recorded, does something else. May be called with or without
@@ -76,11 +77,13 @@ def play(
     sent = [_sent(one) for one in signals]
     if cancel is not None:
         sent.append(Letter(microseconds(cancel, "cancel"), None, "cancelled by the test"))
-    answers = _answers(steps or {})
+    others = list(beside)
+    answers = _answers(steps or {}, workers_of(None, others))
     other = None if default is UNSET else replies_of(default, "default", http=False)
 
     def on_a_stage() -> Played[O]:
-        stage = WorkflowStage(workflow, answers, other, sorted(sent, key=_at), now, list(beside))
+        stage = WorkflowStage(workflow, answers, other, sorted(sent, key=_at), now, others)
+        stage.answer_for(steps or {}, others)
         return stage.played(input)
 
     return beside_any_loop(on_a_stage)
@@ -103,13 +106,14 @@ def _letter(at: Duration, to: Any, value: Any = None) -> Letter:
     return Letter(microseconds(at, "at"), name, value)
 
 
-def _answers(steps: Steps) -> dict[str, tuple[Reply, ...]]:
+def _answers(steps: Steps, nodes: Mapping[str, PlannedNode]) -> dict[str, tuple[Reply, ...]]:
     answers: dict[str, tuple[Reply, ...]] = {}
     for key, mock in steps.items():
         name = key.name if isinstance(key, Step) else key
         if not isinstance(name, str):
             raise InvalidRequest(f"steps: {key!r} is neither a step nor the name of one")
-        answers[name] = replies_of(mock, f"steps[{name}]", http=False)
+        http = name in nodes and nodes[name].type == "HTTP"
+        answers[name] = replies_of(mock, f"steps[{name}]", http=http)
     return answers
 
 
@@ -141,6 +145,31 @@ class FakedSteps(StepHandler):
         return await result if inspect.isawaitable(result) else result
 
 
+class FakedNodes:
+    """The nodes of graphs that are called: answered for by "graph.node", else by their steps (see
+    stand_ins.Answering)."""
+
+    def __init__(self, stage: WorkflowStage) -> None:
+        self._stage = stage
+
+    async def given(
+        self, workflow: str, node: str, step: str, number: int, /, *args: Any, **kwargs: Any
+    ) -> Any:
+        """What the reply comes to, in its time."""
+        reply = await self.to(workflow, node, step, number, *args)
+        await asyncio.sleep(reply.delay / SECOND)
+        if reply.failure is not None:
+            raise reply.failure()
+        return reply.result if reply.call is None else reply.call(*args)
+
+    async def to(self, workflow: str, node: str, step: str, number: int, *args: Any) -> Reply:
+        """The reply to attempt `number`, from 0."""
+        stage, named = self._stage, f"{workflow}.{node}"
+        stage.called(step or named, named, number + 1, {"input": args[0]} if args else {})
+        replies = await stage.replies(step or named, named)
+        return replies[min(number, len(replies) - 1)]
+
+
 class WorkflowStage(Stage):
     """One run of a workflow whose steps are faked."""
 
@@ -161,6 +190,14 @@ class WorkflowStage(Stage):
         self._calls: list[PlayedCall] = []
         self.handlers = {STEP_TYPE: FakedSteps(self)}
 
+    def answer_for(self, steps: Steps, beside: Sequence[Definition[Any, Any]]) -> None:
+        """Let the nodes of graphs be answered for, too."""
+        answers, nodes = FakedNodes(self), workers_of(None, beside).values()
+        real = {key.name: key for key in steps if isinstance(key, Step)}
+        named = [node.step for node in nodes if node.step is not None]
+        self.handlers["TASK"] = task_handler([*named, *self._answers], real, answers)
+        self.handlers["HTTP"] = MockedHttp(answers, self.clock, str)
+
     def called(self, step: str, node: str, attempt: int, arguments: Mapping[str, Any]) -> None:
         """An attempt of a step begins."""
         at = (self.clock.now() - self._begin) / SECOND
@@ -170,7 +207,7 @@ class WorkflowStage(Stage):
 
     async def replies(self, step: str, node: str) -> tuple[Reply, ...]:
         """What answers for a step; a missing answer ends it all."""
-        found = self._answers.get(step) or self._other
+        found = self._answers.get(node) or self._answers.get(step) or self._other
         if found is not None:
             return found
         hint = did_you_mean(step, list(self._answers)) if self._answers else "there is none"

@@ -142,7 +142,7 @@ class Rehearsal:
         elif kind in ("CompleteTask", "FailTask", "RetryTask", "ResolveWait", "CancelTasks"):
             for node in record.get("nodes", (record.get("node"),)):
                 self._moved(self.nodes[node], record, after)
-        elif kind == "DispatchTask":
+        elif kind in ("DispatchTask", "StartChild"):
             self.nodes[record["node"]].attempt = record["attempt"]
 
     def _reached(self, record: Mapping[str, Any], after: float) -> None:

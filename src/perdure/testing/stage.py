@@ -48,6 +48,17 @@ class OwnStore(MemoryStore):
     def __init__(self, clock: Clock) -> None:
         super().__init__()
         self._clock = clock
+        #: Makes definitions of names that nobody has published.
+        self.unpublished: Callable[[str], StoredDefinition] | None = None
+
+    async def latest_definition(self, name: str) -> StoredDefinition:
+        """See Store.latest_definition."""
+        try:
+            return await super().latest_definition(name)
+        except NotFound:
+            if self.unpublished is None:
+                raise
+            return self.unpublished(name)
 
     def now(self) -> int:
         """See Store.now."""
@@ -132,6 +143,10 @@ class Stage:
     async def after(self, ended: Ended) -> None:
         """Look closer at how it ended; nothing unless somebody says more."""
 
+    def rebuilt(self, stored: StoredDefinition) -> Definition[Any, Any]:
+        """A definition that is not served. Raises NotFound."""
+        raise NotFound(f"{stored.name} has one version here")
+
     def refuse(self, why: str) -> None:
         """The world has no answer: end it all, saying what is missing."""
         self._refusal = self._refusal or why
@@ -140,7 +155,7 @@ class Stage:
     def _engine(self) -> Shell:
         secrets = self._secrets
         shell = Shell(
-            self.store, self.clock, self.codec, self.handlers, self._served, _rebuild, _info,
+            self.store, self.clock, self.codec, self.handlers, self._served, self.rebuilt, _info,
             reveal=lambda value, at: reveal(value, at, secrets), redact=secrets.redact,
             poll=HORIZON * 2, park_after=HORIZON * 2, alone=True,
         )  # fmt: skip
@@ -188,6 +203,10 @@ class Stage:
         """What would never end."""
         waits = []
         for node, state in nodes.items():
+            child = state.child
+            if state.status == "pending" and child is not None:
+                asked = f"{child.definition}/{child.id}"
+                waits.append(f"{node} waits for run {asked}, which nothing would ever end")
             if state.status != "waiting":
                 continue
             if state.awaited_signal and state.wake_at is None:
@@ -230,10 +249,6 @@ def unsent(history: Iterable[Mapping[str, Any]], sent: Iterable[Sent], now: int)
 def moment_of(microseconds: int) -> datetime:
     """An aware time."""
     return EPOCH + timedelta(microseconds=microseconds)
-
-
-def _rebuild(stored: StoredDefinition) -> Definition[Any, Any]:
-    raise NotFound(f"{stored.name} has one version here")
 
 
 def _info(worker: str) -> WorkerInfo:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, Final, NoReturn
+from typing import Any, Final, NoReturn, Protocol
 
 from msgspec import UNSET
 
@@ -31,15 +31,30 @@ MOST_ATTEMPTS: Final = 10_000
 
 
 class Answers:
-    """Which reply an attempt gets. `refuse` is told of one that has none, and ends it all."""
+    """Which reply an attempt gets. `graph`: whose nodes are mocked by their ids; those of other
+    runs by "workflow.node". `refuse` is told of one that has none, and ends it all."""
 
-    def __init__(self, mocks: Mocks, refuse: Callable[[str, str], None]) -> None:
+    def __init__(self, graph: str, mocks: Mocks, refuse: Callable[[str, str], None]) -> None:
+        self._graph = graph
         self._mocks = mocks
         self._refuse = refuse
         self._count = 0
 
-    async def to(self, node: str, step: str, number: int) -> Reply:
+    async def given(
+        self, workflow: str, node: str, step: str, number: int, /, *args: Any, **kwargs: Any
+    ) -> Any:
+        """What the reply comes to, in its time: a result, or what is raised. `args`, `kwargs`: for
+        a function of the mocks'."""
+        reply = await self.to(workflow, node, step, number)
+        await asyncio.sleep(reply.delay / SECOND)
+        if reply.failure is not None:
+            raise reply.failure()
+        return reply.result if reply.call is None else reply.call(*args, **kwargs)
+
+    async def to(self, workflow: str, node: str, step: str, number: int) -> Reply:
         """The reply to attempt `number`, from 0; its delay has not passed yet."""
+        if workflow != self._graph:
+            node = f"{workflow}.{node}"
         self._count += 1
         if self._count > MOST_ATTEMPTS:
             await self._give_up("", f"more than {MOST_ATTEMPTS:,} attempts were made")
@@ -55,12 +70,24 @@ class Answers:
         raise AssertionError("unreachable")
 
 
+class Answering(Protocol):
+    """Who answers for attempts; see Answers."""
+
+    async def given(
+        self, workflow: str, node: str, step: str, number: int, /, *args: Any, **kwargs: Any
+    ) -> Any:
+        """See Answers.given."""
+
+    async def to(self, workflow: str, node: str, step: str, number: int) -> Reply:
+        """See Answers.to."""
+
+
 class MockedStep:
     """A step whose function is a reply of the table (see TaskHandler's RunnableStep)."""
 
     is_async = True
 
-    def __init__(self, name: str, real: RunnableStep | None, answers: Answers) -> None:
+    def __init__(self, name: str, real: RunnableStep | None, answers: Answering) -> None:
         self.name = name
         self.retry = Retry(1) if real is None else real.retry
         self.timeout_us = 60 * SECOND if real is None else real.timeout_us
@@ -80,17 +107,15 @@ class MockedStep:
 
     async def _answer(self, input: Any) -> Any:
         attempt = current_step()
-        reply = await self._answers.to(attempt.node, self.name, attempt.attempt - 1)
-        await asyncio.sleep(reply.delay / SECOND)
-        if reply.failure is not None:
-            raise reply.failure()
-        return reply.result if reply.call is None else reply.call(input)
+        return await self._answers.given(
+            attempt.workflow, attempt.node, self.name, attempt.attempt - 1, input
+        )
 
 
 class MockedHttp(HttpHandler):
     """Reads requests as HttpHandler does and sends none."""
 
-    def __init__(self, answers: Answers, clock: Clock, redact: Callable[[str], str]) -> None:
+    def __init__(self, answers: Answering, clock: Clock, redact: Callable[[str], str]) -> None:
         super().__init__(None, redact)
         self._answers = answers
         self._clock = clock
@@ -99,7 +124,7 @@ class MockedHttp(HttpHandler):
         """See HttpHandler.run."""
         read_timeout(attempt.input)
         request = read_spec(attempt.input, context.idempotency_key)
-        reply = await self._answers.to(attempt.node, "", attempt.number)
+        reply = await self._answers.to(attempt.workflow, attempt.node, "", attempt.number)
         limit = limit_of(attempt)
         if limit and reply.delay > limit:
             await asyncio.sleep(limit / SECOND)
@@ -119,7 +144,7 @@ class MockedHttp(HttpHandler):
 
 
 def task_handler(
-    names: Iterable[str], real: Mapping[str, RunnableStep], answers: Answers
+    names: Iterable[str], real: Mapping[str, RunnableStep], answers: Answering
 ) -> TaskHandler:
     """The real handler, of mocked steps."""
     steps: dict[str, RunnableStep] = {

@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import cache
 
 from tests.docs.messages import (
+    asking,
     commands,
     documents,
     doubts,
@@ -17,7 +18,7 @@ from tests.docs.messages import (
 from tests.docs.messages.case import unique
 from tests.docs.messages.page import said
 
-_AREAS = (documents, specs, doubts, running, requests, outside, stores, commands)
+_AREAS = (documents, specs, doubts, running, asking, requests, outside, stores, commands)
 SECTIONS = unique(section for area in _AREAS for section in area.SECTIONS)
 
 

@@ -4,6 +4,7 @@ its process, undone or unanswered: there is one child, its end is told once, not
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
@@ -11,9 +12,10 @@ from typing import Any
 
 import pytest
 
-from perdure import Channel, Context, Signal, step, workflow
+from perdure import Channel, Context, Failure, Graph, Signal, step, workflow
 from perdure.client.engine import Engine
 from perdure.codec.journal import decode_row
+from perdure.kernel.actions import CancelChild, ChildFound, CompleteTask, StartChild
 from perdure.model.errors import Canceled
 from perdure.stores.sqlite.store import SqliteStore
 from tests.virtual.crashing import (
@@ -25,7 +27,7 @@ from tests.virtual.crashing import (
     rows_of,
     until_crash,
 )
-from tests.virtual.engines import engine_on
+from tests.virtual.engines import engine_on, graph, task
 from tests.virtual.loop import run
 from tests.virtual.stores import VirtualStore
 
@@ -85,7 +87,35 @@ async def lives(ctx: Context, life: int) -> str:
     return f"{life} {seen}"
 
 
-THINGS = (parent, child, endless, gives_up, lives, work)
+def asks(name: str, workflow: str, **rest: Any) -> Graph:
+    """A graph that works, asks for a run of the workflow, and works again."""
+    node = {"id": "ask", "type": "CHILD", "spec": {"workflow": workflow, "input": "{{input}}"}}
+    return graph(
+        name, [task("work", "work", "{{input}}"), {**node, **rest}, task("last", "work", 2)]
+    )
+
+
+inner = asks("inner", "child")
+
+
+@workflow(max_duration=None)
+async def between(ctx: Context, text: str) -> int:
+    return len(await ctx.child(inner, text))
+
+
+outer = asks("outer", "between")
+
+
+@workflow(max_duration=None)
+async def second_time(ctx: Context, text: str) -> int:
+    if not ctx.id.endswith("~2"):
+        raise Failure("not yet")
+    return len(text)
+
+
+tries = asks("tries", "second-time", retry={"attempts": 2})
+
+THINGS = (parent, child, endless, gives_up, lives, work, inner, between, outer, second_time, tries)
 
 
 @pytest.fixture(params=["memory", "sqlite"])
@@ -116,6 +146,14 @@ async def play_parent(engine: Engine) -> Any:
     return await engine.run(parent, id="1")
 
 
+async def play_outer(engine: Engine) -> Any:
+    return await engine.run(outer, LARGE, id="1")
+
+
+async def play_tries(engine: Engine) -> Any:
+    return await engine.run(tries, LARGE, id="1")
+
+
 async def play_giving_up(engine: Engine) -> Any:
     result = await engine.run(gives_up, id="1")
     with pytest.raises(Canceled, match="does not wait for it any more"):
@@ -135,6 +173,17 @@ PLAYS: dict[str, tuple[Callable[[Engine], Any], Any, tuple[tuple[str, str], ...]
     "parent": (
         play_parent, [6001, 12000, "spawned", 2],
         (("child", "parent/1/child"), ("child", "other"), ("child", "spawned")),
+    ),
+    "outer": (
+        play_outer, {"last": 2},
+        (
+            ("between", "outer/1/ask"), ("inner", "between/outer/1/ask/inner"),
+            ("child", "inner/between/outer/1/ask/inner/ask"),
+        ),
+    ),
+    "tries": (
+        play_tries, {"last": 2},
+        (("second-time", "tries/1/ask"), ("second-time", "tries/1/ask~2")),
     ),
     "gives-up": (play_giving_up, "gave up", (("endless", "owned"),)),
     "lives": (play_lives, "3 2", (("child", "lives/1/child@3"),)),
@@ -169,14 +218,15 @@ async def crash_once(fresh: Callable[[], Opener], name: str, at: int, when: When
 
 def _told_once(rows: Any) -> None:
     """Nothing of a child is recorded twice."""
+    actions = [a for row in rows for t in decode_row(row.body) for a in t.actions]
     said = [
-        (type(action).__name__, action.task)
-        for row in rows
-        for transition in decode_row(row.body)
-        for action in transition.actions
-        if type(action).__name__ in ("StartChild", "ChildFound", "CompleteTask", "CancelChild")
+        (type(action).__name__, action.task, getattr(action, "attempt", 0))
+        for action in actions
+        if isinstance(action, (StartChild, CompleteTask, CancelChild))
     ]
     assert len(said) == len(set(said))
+    asked = Counter(action.task for action in actions if isinstance(action, StartChild))
+    assert Counter(action.task for action in actions if isinstance(action, ChildFound)) <= asked
 
 
 @pytest.mark.rule("W-34", "W-35")

@@ -11,6 +11,7 @@ from perdure.graph import lint
 from perdure.graph.document import EDGE_KEYS, NODE_KEYS, RETRY_KEYS, TOP_KEYS, TYPES
 from perdure.graph.specs import HTTP_KEYS, METHODS, TASK_KEYS
 from perdure.graph.waits import EVENT_KEYS, SIGNAL_KEYS, WAIT_KEYS
+from perdure.kernel.children import CHILD_KEYS
 
 PAGE = Path(__file__).parents[3] / "docs" / "reference" / "graph-documents.md"
 TEXT = PAGE.read_text(encoding="utf-8")
@@ -27,7 +28,7 @@ def test_an_example_loads_without_a_warning(example: str) -> None:
 
 
 KEYS = [TOP_KEYS, NODE_KEYS, EDGE_KEYS, RETRY_KEYS, HTTP_KEYS, TASK_KEYS]
-KEYS += [WAIT_KEYS, SIGNAL_KEYS, EVENT_KEYS]
+KEYS += [WAIT_KEYS, SIGNAL_KEYS, EVENT_KEYS, CHILD_KEYS]
 
 
 @pytest.mark.parametrize("keys", KEYS)

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from perdure.kernel.plan import GraphPlan
 from tests.unit.kernel.harness import plan_of
 
-Kind = Literal["TASK", "SWITCH", "FORK", "JOIN", "WAIT", "WAIT_FOR_SIGNAL"]
+Kind = Literal["TASK", "SWITCH", "FORK", "JOIN", "WAIT", "WAIT_FOR_SIGNAL", "CHILD"]
 OnFailure = Literal["continue", "drain", "cancel"]
 #: What nodes may wait for: few names, so that several wait for one.
 SIGNALS = ("go", "stop")
@@ -23,7 +23,8 @@ SIGNALS = ("go", "stop")
 class Node(msgspec.Struct, frozen=True):
     """`reads`: the node whose output its spec reads, without asking. `number`: its output is
     {"n": number}. `tries`: attempts that fail before the last one. `ends`: how that one ends.
-    A wait lasts `number` seconds, -1 cannot be; a wait for `signal` gives up after them, 0 = never.
+    A wait lasts `number` seconds, -1 cannot be; a wait for `signal`, and one for a child, gives up
+    after them, 0 = never.
     """
 
     id: str
@@ -80,6 +81,9 @@ def _document_node(node: Node) -> dict[str, Any]:
     if node.kind == "WAIT_FOR_SIGNAL":
         spec = {"signal": node.signal, "timeout_seconds": f"{{{{{node.number}}}}}"}
         return {"id": node.id, "type": node.kind, "spec": spec}
+    if node.kind == "CHILD":
+        asks = {"spec": {"workflow": "other"}, "timeout": node.number}
+        return {"id": node.id, "type": "CHILD", **asks, "retry": {"attempts": node.tries + 1}}
     if node.kind != "TASK":
         return {"id": node.id, "type": node.kind}
     work: dict[str, Any] = {"step": "work"}
@@ -138,7 +142,7 @@ KINDS: st.SearchStrategy[Kind] = st.sampled_from(
     ["TASK", "TASK", "TASK", "SWITCH", "SWITCH", "FORK", "JOIN"]
 )
 KINDS_THAT_WAIT: st.SearchStrategy[Kind] = st.one_of(
-    KINDS, st.sampled_from(["WAIT", "WAIT_FOR_SIGNAL", "WAIT_FOR_SIGNAL"])
+    KINDS, st.sampled_from(["WAIT", "WAIT_FOR_SIGNAL", "WAIT_FOR_SIGNAL", "CHILD", "CHILD"])
 )
 
 
@@ -155,6 +159,9 @@ def _node(draw: st.DrawFn, id: str, kind: Kind, readable: list[str], failing: bo
     if kind == "WAIT_FOR_SIGNAL":
         number = draw(st.sampled_from([0, 0, 1, 60, -1]))
         return Node(id, kind, number=number, signal=draw(st.sampled_from(SIGNALS)))
+    if kind == "CHILD":
+        number, tries = draw(st.sampled_from([0, 0, 60])), draw(st.integers(0, 2))
+        return Node(id, kind, number=number, tries=tries)
     if kind != "TASK":
         return Node(id, kind)
     reads = draw(st.none() | st.sampled_from(readable)) if readable and failing else None

@@ -14,8 +14,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from perdure.kernel.actions import Transition
+from perdure.kernel.actions import CancelChild, Transition
+from perdure.kernel.child_ids import call_id
 from perdure.kernel.events import (
+    ChildFinished,
+    ChildStarted,
     DeadlineReached,
     Event,
     NodeCompleted,
@@ -34,9 +37,18 @@ from perdure.model.failure import FailureRecord
 from tests.property.kernel.graphs import SIGNALS, Drawn, graphs
 from tests.property.kernel.test_runs import Data, pending
 from tests.property.kernel.watched import Watched
-from tests.unit.kernel.harness import NEW_YEAR, Harness, finish, text
+from tests.unit.kernel.harness import NEW_YEAR, Harness, finish, of, text
 
 REFUSALS = (InvalidRequest, RunActive, RunFinished)
+
+
+def calls(h: Harness) -> dict[str, str]:
+    """The calls that wait for a run, by node."""
+    return {
+        node: call_id(state.task, state.attempt)
+        for node, state in h.nodes.items()
+        if state.status == "pending" and state.child is not None and not state.not_before
+    }
 
 
 class Restless:
@@ -68,6 +80,7 @@ class Restless:
             h.put_payloads_apart()
             h.load_error = self.pick(st.sampled_from([None, StoreError("down")]))
         begun = self.begins(event) if isinstance(event, RunRetried) else set()
+        asking = calls(h)
         try:
             transition = h.apply(event)
         except REFUSALS as refusal:
@@ -81,7 +94,18 @@ class Restless:
         self.past.append(event)
         if transition.ignored is None:
             self.watched.see(transition, begun)
+            self.check_children(event, asking, transition)
         return transition
+
+    def check_children(self, event: Event, before: dict[str, str], transition: Transition) -> None:
+        """Nobody who asked for a run forgets it: it is waited for, has ended, or is let go."""
+        if isinstance(event, RunRetried):
+            return
+        still = calls(self.h)
+        gone = {call_id(a.task, a.attempt) for a in of(transition, CancelChild) if not a.awaited}
+        over = {event.task} if isinstance(event, ChildFinished) else set()
+        for node, call in before.items():
+            assert (still.get(node) == call) != (call in gone | over)
 
     def begins(self, event: RunRetried) -> set[str]:
         if event.node is not None:
@@ -106,6 +130,7 @@ class Restless:
         h = self.h
         h.advance(self.pick(st.sampled_from([0, 0, 1, 5, 60, -30])))
         events = [*self.reports(), *self.timers(), *self.signals(), *self.noise(), *self.orders()]
+        events += self.children()
         self.apply(self.pick(st.sampled_from(events)))
 
     def reports(self) -> list[Event]:
@@ -126,9 +151,20 @@ class Restless:
         """Of every wait: at its time or before it, and one with a time of its own."""
         events: list[Event] = []
         for node, state in self.h.nodes.items():
-            if state.status == "waiting":
-                due = state.wake_at or NEW_YEAR
+            if state.status == "waiting" or state.child is not None:
+                due = state.not_before or state.wake_at or NEW_YEAR
                 events += [TimerFired(state.task, node, due), TimerFired(state.task, node, due - 1)]
+        return events
+
+    def children(self) -> list[Event]:
+        """Of every run that is asked for: it is there, or has ended."""
+        events: list[Event] = []
+        for node, call in calls(self.h).items():
+            failure, child = FailureRecord("Boom", "it broke"), self.h.nodes[node].child
+            if child is not None and child.created is None:
+                events += [ChildStarted(call, node, created) for created in (True, False)]
+            events += [ChildFinished(call, node, "completed", text({"n": 1}))] * 2
+            events += [ChildFinished(call, node, s, None, failure) for s in ("failed", "canceled")]
         return events
 
     def signals(self) -> list[Event]:
@@ -162,14 +198,16 @@ class Restless:
         """Everything that is due comes, and no more signals."""
         for _ in range(300):
             reports = self.reports()
-            timers = [n for n, s in self.h.nodes.items() if s.wake_at is not None]
-            if reports:
+            timers = [n for n, s in self.h.nodes.items() if s.not_before or s.wake_at is not None]
+            timers = [n for n in timers if n not in pending(self.h)]
+            if reports or (reports := self.children()):
                 self.apply(self.pick(st.sampled_from(reports)))
             elif timers:
                 node = self.pick(st.sampled_from(timers))
                 state = self.h.nodes[node]
-                self.h.now = max(self.h.now, state.wake_at or 0)
-                fired = self.apply(TimerFired(state.task, node, state.wake_at or 0))
+                due = state.not_before or state.wake_at or 0
+                self.h.now = max(self.h.now, due)
+                fired = self.apply(TimerFired(state.task, node, due))
                 assert fired is not None
                 assert fired.actions
             else:
@@ -258,7 +296,13 @@ def do_well(h: Harness, choose: Callable[[list[str]], str]) -> None:
             return
         node = choose(active)
         state = h.nodes[node]
-        if state.status == "pending":
+        if state.not_before and state.child is not None:
+            h.advance(3600)
+            h.apply(TimerFired(state.task, node, state.not_before))
+        elif state.child is not None:
+            call = call_id(state.task, state.attempt)
+            h.apply(ChildFinished(call, node, "completed", text({"n": 1})))
+        elif state.status == "pending":
             h.complete(node, {"n": 1})
         elif state.awaited_signal is not None:
             h.signal(state.awaited_signal, {"n": 1})

@@ -33,7 +33,8 @@ def report(h: Harness, graph: Drawn, node: str) -> Transition:
 
 
 def pending(h: Harness) -> list[str]:
-    return [node for node, state in h.nodes.items() if state.status == "pending"]
+    """The nodes whose attempts are under way here."""
+    return [n for n, state in h.nodes.items() if state.status == "pending" and not state.child]
 
 
 def play(h: Harness, graph: Drawn, choose: Choose, before: Callable[[], None]) -> None:

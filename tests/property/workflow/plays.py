@@ -72,13 +72,17 @@ def _move(board: Board, chance: Random, *, cancel: bool) -> None:
     if cancel:
         board.cancel("enough")
         return
-    pending = board.pending
+    asking = [node for node in board.pending if board.run.nodes[node].child is not None]
+    pending = [node for node in board.pending if node not in asking]
     timers = sorted(
         (node for node in board.waiting if board.run.nodes[node].wake_at is not None),
         key=lambda node: (board.run.nodes[node].wake_at, node),
     )
     choices = ["complete"] * 4 * bool(pending) + ["fail"] * bool(pending) + ["fire"] * bool(timers)
+    choices += ["child"] * 3 * bool(asking)
     match chance.choice([*choices, "send"]):
+        case "child":
+            _of_child(board, chance, chance.choice(asking))
         case "complete":
             board.complete(chance.choice(pending), chance.randint(1, 9))
         case "fail":
@@ -87,3 +91,15 @@ def _move(board: Board, chance: Random, *, cancel: bool) -> None:
             board.fire(timers[0])
         case _:
             board.send(chance.choice(NAMES), chance.randint(100, 200))
+
+
+def _of_child(board: Board, chance: Random, node: str) -> None:
+    """What is told of a run that is asked for: it is there, and later it has ended."""
+    child = board.run.nodes[node].child
+    assert child is not None
+    if child.created is None:
+        board.find(node, created=chance.random() < 0.7)
+    elif chance.random() < 0.7:
+        board.end_child(node, chance.randint(1, 9))
+    else:
+        board.fail_child(node, status=chance.choice(["failed", "canceled"]))

@@ -33,6 +33,11 @@ async def undo(number: int) -> int:
     return number
 
 
+@workflow(max_duration=None)
+async def other(ctx: Context, number: int) -> int:
+    return number
+
+
 def program(random: Random, depth: int = 3) -> list[Op]:
     """A few operations in sequence."""
     return [_operation(random, depth) for _ in range(random.randint(1, 3 if depth > 1 else 2))]
@@ -52,6 +57,9 @@ def _operation(random: Random, depth: int) -> Op:
         "chance",
         "choose",
         "hear",
+        "child",
+        "child",
+        "start",
     ]
     nodes = ["gather", "group", "timeout", "wait_for", "try", "finally", "spawn", "semaphore"]
     nodes += ["queue", "event", "race", "shield", "loop", "map", "any", "completed", "saga"]
@@ -136,6 +144,14 @@ class Player:
     async def do_chance(self, number: int) -> int:
         await asyncio.sleep(0)
         return self.ctx.random.randint(0, number) + self.ctx.uuid().int % 10
+
+    async def do_child(self, number: int) -> int:
+        if number % 3:
+            return await self.ctx.child(other, number)
+        return await self.ctx.child(other, number, id=f"shared-{number}")
+
+    async def do_start(self, number: int) -> int:
+        return len(await self.ctx.spawn(other, number))
 
     # ------------------------------------------------------------------ nodes
 

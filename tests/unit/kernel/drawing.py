@@ -18,6 +18,12 @@ def http(node: str, url: str = "https://shop.test/", **rest: Any) -> Member:
     return {"id": node, "type": "HTTP", "spec": {"url": url}, **rest}
 
 
+def child(node: str, workflow: str = "pay", spec: Any = None, **rest: Any) -> Member:
+    """A CHILD of this workflow; `spec`: the other keys of its spec."""
+    full = {"workflow": workflow, **(spec or {})}
+    return {"id": node, "type": "CHILD", "spec": full, **rest}
+
+
 def fork(node: str) -> Member:
     return {"id": node, "type": "FORK"}
 

@@ -39,9 +39,10 @@ async def told(store: Store, n: int) -> list[tuple[str, dict[str, Any]]]:
     ]
 
 
-def found(task: str, created: bool) -> tuple[str, dict[str, Any]]:
-    """Told of a run that is there."""
-    return "child-started", {"task": task, "node": f"node-{task}", "created": created}
+def found(task: str, made: int = 0) -> tuple[str, dict[str, Any]]:
+    """Told of a run that is there; `made`: of run n, which was made for the call."""
+    said = {"task": task, "node": f"node-{task}", "created": made > 0, "typed": False}
+    return "child-started", {**said, "key": key(made).hex() if made else ""}
 
 
 def ended(
@@ -60,13 +61,29 @@ class Children(StoreBed):
         await store.register(worker("w1"))
         await start(store, new(1, owner="w1"))
         assert await commit(store, asking(1, 2, asked("t", 2))) == ["accepted"]
-        assert await told(store, 1) == [found("t", True)]
+        assert await told(store, 1) == [found("t", 2)]
         loaded = await store.load(key(2))
         assert (loaded.run.status, loaded.run.owner, loaded.run.ready_at) == ("running", None, BORN)
         assert [r.seq for r in loaded.journal] == [1]
         assert (await store.definition(HASH)).name == "order"
         [claim] = await store.claim_runs("w1", ["order"], 9)
         assert claim.key == key(2)
+
+    @scene
+    async def test_who_asks_may_own_it_from_its_birth(self, store: Store) -> None:
+        await store.register(worker("w1"))
+        await start(store, new(1, owner="w1"))
+        run = new(2, owner="w1")
+        call = ChildStart("t", "node-t", (run.definition, run.id), run, definition())
+        assert await commit(store, asking(1, 2, call)) == ["accepted"]
+        assert await told(store, 1) == [found("t", 2)]
+        assert (await store.load(key(2))).run.owner == "w1"
+        assert list(await store.claim_runs("w1", ["order"], 9)) == []
+        assert await commit(store, row(2, 2)) == ["accepted"]
+        await store.unregister("w1")
+        await store.register(worker("w2"))
+        found_due = await store.claim_runs("w2", ["order"], 9)
+        assert key(2) in {claim.key for claim in found_due}
 
     @scene
     async def test_a_child_is_due_by_the_stores_clock_whoever_made_it(self, store: Store) -> None:
@@ -87,7 +104,7 @@ class Children(StoreBed):
         # scenario 92
         await start(store, new(1, owner="w1"), new(2, owner="w2", ready_at=7))
         await commit(store, asking(1, 2, asked("t", 3, id="run-2")))
-        assert await told(store, 1) == [found("t", False)]
+        assert await told(store, 1) == [found("t")]
         assert (await store.load(key(2))).run.owner == "w2"
         try:
             await store.load(key(3))
@@ -102,9 +119,9 @@ class Children(StoreBed):
         await start(store, new(1, owner="w1"), new(2, owner="w1"), new(3, owner="w1"))
         await commit(store, asking(1, 2, asked("a", 3), asked("b", 3)), asking(2, 2, asked("c", 3)))
         await commit(store, row(3, 2, change=Finish("completed", 9, b'{"x":1}')))
-        joined = [found("a", False), found("b", False), ended("a", output={"x": 1})]
+        joined = [found("a"), found("b"), ended("a", output={"x": 1})]
         assert await told(store, 1) == [*joined, ended("b", output={"x": 1})]
-        assert await told(store, 2) == [found("c", False), ended("c", output={"x": 1})]
+        assert await told(store, 2) == [found("c"), ended("c", output={"x": 1})]
 
     @scene
     async def test_of_many_that_end_together_the_one_that_is_awaited_is_told_of(
@@ -114,7 +131,7 @@ class Children(StoreBed):
         await commit(store, asking(1, 2, asked("t", 20)))
         rows = [row(n, 2, change=Finish("completed", 9, b"%d" % n)) for n in range(3, 40)]
         assert await commit(store, row(2, 2), *rows) == ["accepted"] * 38
-        assert await told(store, 1) == [found("t", False), ended("t", output=20)]
+        assert await told(store, 1) == [found("t"), ended("t", output=20)]
         for n in (3, 20, 39):
             loaded = await store.load(key(n))
             assert (loaded.run.status, len(loaded.journal)) == ("completed", 2)
@@ -130,7 +147,7 @@ class Children(StoreBed):
         )
         await commit(store, asking(1, 2, asked("a", 2), asked("b", 3)))
         assert await told(store, 1) == [
-            found("a", False), ended("a", output="x" * 5000), found("b", False),
+            found("a"), ended("a", output="x" * 5000), found("b"),
             ended("b", "failed", failure=msgspec.json.decode(failure)),
         ]  # fmt: skip
 
@@ -139,7 +156,7 @@ class Children(StoreBed):
         first = row(2, 1, writer="client", change=Finish("completed", 9, b"7"))
         await start(store, new(1, owner="w1"))
         await commit(store, asking(1, 2, asked("t", 2, first=first, status="completed")))
-        assert await told(store, 1) == [found("t", True), ended("t", output=7)]
+        assert await told(store, 1) == [found("t", 2), ended("t", output=7)]
         assert (await store.load(key(2))).run.status == "completed"
 
     @scene
@@ -147,7 +164,7 @@ class Children(StoreBed):
         await start(store, new(1, owner="w1"), new(2, owner="w1"))
         await commit(store, asking(1, 2, asked("a", 2, waits=False), asked("b", 3, waits=False)))
         await commit(store, row(2, 2, change=Finish("completed", 9)))
-        assert await told(store, 1) == [found("a", False), found("b", True)]
+        assert await told(store, 1) == [found("a"), found("b", 3)]
         await commit(store, asking(1, 3, ChildCancel("b", "enough")))
         assert await told(store, 3) == []
 
@@ -158,7 +175,7 @@ class Children(StoreBed):
         await start(store, new(1, owner="w1"), new(2, owner="w1"), new(3, owner="w1"))
         await commit(store, asking(1, 2, asked("t", 3)))
         await commit(store, asking(1, 3, asked("t", 3)), asking(2, 2, asked("t", 3, waits=False)))
-        assert await told(store, 1) == [found("t", False)]
+        assert await told(store, 1) == [found("t")]
         assert await told(store, 2) == []
 
     @scene
@@ -173,7 +190,7 @@ class Children(StoreBed):
         ]
         await commit(store, asking(1, 2, *calls))
         why = {"kind": "InvalidRequest", "message": "no"}
-        assert await told(store, 1) == [found("a", False), ended("b", "failed", failure=why)]
+        assert await told(store, 1) == [found("a"), ended("b", "failed", failure=why)]
 
     @scene
     async def test_only_a_child_that_was_made_for_the_call_is_cancelled_with_it(
@@ -212,7 +229,7 @@ class Children(StoreBed):
         assert await commit(store, *batch) == ["refused", "accepted"]
         assert [n for n in (2, 4) if await _there(store, n)] == [4]
         assert await told(store, 1) == []
-        assert await told(store, 3) == [found("u", True)]
+        assert await told(store, 3) == [found("u", 4)]
 
     @scene
     async def test_the_same_row_again_asks_nothing_again(self, store: Store) -> None:
@@ -228,7 +245,7 @@ class Children(StoreBed):
         await commit(store, asking(1, 2, asked("t", 2)))
         await commit(store, asking(1, 3, asked("t", 3, id="run-2")))
         await commit(store, asking(1, 4, ChildCancel("t", "why")))
-        assert await told(store, 1) == [found("t", True)]
+        assert await told(store, 1) == [found("t", 2)]
         assert [mail.kind for mail in await store.mail(key(2), 0)] == ["cancel"]
 
     @scene
@@ -255,7 +272,7 @@ class Children(StoreBed):
         await commit(store, asking(1, 2, asked("t", 2)))
         await commit(store, row(1, 3, read=1, change=Finish("completed", 9)))
         await commit(store, row(2, 2, change=Finish("completed", 9)))
-        assert await told(store, 1) == [found("t", False)]
+        assert await told(store, 1) == [found("t")]
 
     @scene
     async def test_a_run_that_is_forgotten_waits_for_nobody(self, store: Store) -> None:
@@ -273,7 +290,7 @@ class Children(StoreBed):
         store = await self.restarted(store)
         await commit(store, row(2, 2, change=Finish("completed", 9, b"1")))
         await commit(store, asking(1, 3, ChildCancel("b", "why")))
-        assert await told(store, 1) == [found("a", False), found("b", True), ended("a", output=1)]
+        assert await told(store, 1) == [found("a"), found("b", 3), ended("a", output=1)]
         assert [mail.kind for mail in await store.mail(key(3), 0)] == ["cancel"]
 
     @scene
@@ -290,13 +307,13 @@ class Children(StoreBed):
         [claim] = await _claimed(store)
         again = asking(1, 3, asked("t", 3, id="run-2"), epoch=claim.epoch)
         assert await commit(store, again) == ["accepted"]
-        assert await told(store, 1) == [found("t", False)]  # its child has not come yet
+        assert await told(store, 1) == [found("t")]  # its child has not come yet
         await store.restore(child, None)
         await store.post([Message("order", "run-2", "m", "unpause")])
         [claim] = await store.claim_runs("w1", ["order"], 9)
         done = row(2, 2, epoch=claim.epoch, change=Finish("completed", 9, b"1"))
         assert await commit(store, done) == ["accepted"]
-        assert await told(store, 1) == [found("t", False), ended("t", output=1)]
+        assert await told(store, 1) == [found("t"), ended("t", output=1)]
 
     @scene
     async def test_a_run_under_a_name_of_before_is_the_one_that_is_asked_for(
@@ -311,7 +328,7 @@ class Children(StoreBed):
         ]
         refused = msgspec.structs.replace(asks[0], task="v", node="node-v", run=None, former=before)
         assert await commit(store, asking(1, 2, *asks, refused)) == ["accepted"]
-        assert await told(store, 1) == [found("t", False), found("u", True), found("v", False)]
+        assert await told(store, 1) == [found("t"), found("u", 3), found("v")]
         done = row(2, 2, change=Finish("completed", 9, b"1"))
         assert await commit(store, done) == ["accepted"]
         ends = (await told(store, 1))[3:]

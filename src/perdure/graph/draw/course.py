@@ -75,6 +75,10 @@ class Course:
         mark = self._mark(record["node"])
         mark.state, mark.attempt = "running", record["attempt"]
 
+    def _asked(self, record: Mapping[str, Any]) -> None:
+        mark = self._mark(record["node"])
+        mark.state, mark.remark = "running", f"run {record['definition']}/{record['id']}"
+
     def _ended(self, record: Mapping[str, Any]) -> None:
         mark = self._mark(record["node"])
         mark.state = "completed" if record["do"] == "CompleteTask" else "failed"
@@ -121,6 +125,7 @@ _FOLDS: Final[Mapping[str, Callable[[Course, Mapping[str, Any]], None]]] = {
     "OpenRun": Course._opened,
     "CreateTask": Course._created,
     "DispatchTask": Course._dispatched,
+    "StartChild": Course._asked,
     "CompleteTask": Course._ended,
     "FailTask": Course._ended,
     "RetryTask": Course._retried,

@@ -16,6 +16,8 @@ TYPES: Final[Mapping[str, str]] = {
     "M3.4 3.4l1.4 1.4M11.2 11.2l1.4 1.4M3.4 12.6l1.4-1.4M11.2 4.8l1.4-1.4",
     # a globe
     "HTTP": "M8 2a6 6 0 1 0 0 12a6 6 0 1 0 0-12M2 8h12M8 2c-4.5 4-4.5 8 0 12c4.5-4 4.5-8 0-12",
+    # a run within a run
+    "CHILD": "M2 2h8.5v8.5H2zM6 13.9h7.9V6",
     # a question
     "SWITCH": "M8 1.8L14.2 8L8 14.2L1.8 8zM6.4 6.6q0-1.6 1.6-1.6t1.6 1.5q0 1-1.6 1.9M8 10.8v.1",
     # one becomes several

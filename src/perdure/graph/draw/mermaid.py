@@ -20,8 +20,9 @@ LONGEST_CONDITION: Final = 40
 
 #: Around a label, by type of node.
 _SHAPES: Final[Mapping[str, tuple[str, str]]] = {
-    "TASK": ("[", "]"), "HTTP": ("[[", "]]"), "SWITCH": ("{", "}"), "FORK": ("{{", "}}"),
-    "JOIN": ("{{", "}}"), "WAIT": ("([", "])"), "WAIT_FOR_SIGNAL": ("([", "])"),
+    "TASK": ("[", "]"), "HTTP": ("[[", "]]"), "CHILD": ("[/", "/]"), "SWITCH": ("{", "}"),
+    "FORK": ("{{", "}}"), "JOIN": ("{{", "}}"), "WAIT": ("([", "])"),
+    "WAIT_FOR_SIGNAL": ("([", "])"),
 }  # fmt: skip
 #: Words that mean something where a node's id may stand.
 _KEYWORDS: Final = frozenset(

@@ -87,6 +87,9 @@ def _does(kind: str, id: str, spec: Mapping[str, Any]) -> str:
     if kind == "TASK":
         step = spec.get("step")
         return "" if step in (None, id) else f"step {_plain(step)}"
+    if kind == "CHILD":
+        name = spec.get("workflow")
+        return "" if name in (None, id) else f"run of {_plain(name)}"
     if kind == "HTTP":
         url = _plain(spec.get("url") or "")
         return f"{spec.get('method') or 'GET'} {re.sub('^https?://', '', url)}".strip()

@@ -25,6 +25,7 @@ _NIGHT: Final = ("#10151b", "#1a222b", "#3c4957", "#e8edf2", "#9aa8b6", "#6d7b8a
 _TYPES: Final[Mapping[str, tuple[str, str]]] = {
     "TASK": ("#3563c9", "#7ea6ff"),
     "HTTP": ("#0e7c86", "#4cc9d4"),
+    "CHILD": ("#a3376b", "#f08cb9"),
     "SWITCH": ("#a8620a", "#eeae55"),
     "FORK": ("#5d6b7a", "#9fb0c0"),
     "JOIN": ("#5d6b7a", "#9fb0c0"),

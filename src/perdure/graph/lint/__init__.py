@@ -8,9 +8,9 @@ on them.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import Final
+from typing import Any, Final
 
-from perdure.graph.calls import Callee, call_problems
+from perdure.graph.calls import Callee, Startable, call_problems, child_problems
 from perdure.graph.check import Checked, check, in_order
 from perdure.graph.lines import with_lines
 from perdure.graph.lint.conditions import doubtful_conditions
@@ -37,17 +37,24 @@ def lint(
     *,
     format: Format = "json",
     steps: Mapping[str, Callee] | None = None,
+    definitions: Mapping[str, Startable] | None = None,
 ) -> list[Finding]:
     """All errors and warnings, in the order of the document. Raises nothing for bad documents.
 
     format: that of a text. steps: what TASK nodes may call, by name; None = not known, and calls
-    are not looked at.
+    are not looked at. definitions: what CHILD nodes may ask for, likewise; the document itself is
+    one of them.
     """
     with bounded():
-        return _lint(source, format, steps)
+        return _lint(source, format, steps, definitions)
 
 
-def _lint(source: Source, format: Format, steps: Mapping[str, Callee] | None) -> list[Finding]:
+def _lint(
+    source: Source,
+    format: Format,
+    steps: Mapping[str, Callee] | None,
+    definitions: Mapping[str, Startable] | None,
+) -> list[Finding]:
     try:
         checked = check(source, format)
     except GraphError as error:
@@ -57,7 +64,17 @@ def _lint(source: Source, format: Format, steps: Mapping[str, Callee] | None) ->
         found += doubts(checked)
     if steps is not None:
         found += call_problems(checked.document, steps)
+    if definitions is not None:
+        itself = {checked.document.name: _Itself()}
+        found += child_problems(checked.document, {**itself, **definitions})
     return in_order([*checked.findings, *with_lines(found, checked.text)])
+
+
+class _Itself:
+    """The document that is looked at: what it asks of its own input, the run tells."""
+
+    def check_input(self, input: bytes | None, codec: Any = None) -> None:
+        """Nothing is known against it."""
 
 
 def _finding(problem: object) -> Finding:

@@ -131,6 +131,9 @@ class Running:
         loop.salt = _salt(self.run)
         self._root = loop.begin(self._program.main(self.calls))
 
+    #: See kernel.protocol.Machine.may_ask.
+    may_ask: Final = True
+
     def child(self, node: str, task: str) -> Any:
         """What the engine is to start for a call of another run; None once nobody waits for it."""
         call = self.calls.open.get(node)
