@@ -7,6 +7,8 @@ import os
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -14,6 +16,21 @@ from typing import Any
 from click.testing import CliRunner, Result
 
 from perdure.cli.main import main
+
+
+@contextmanager
+def forgetting(folder: Path) -> Iterator[None]:
+    """What is imported from the folder meanwhile is forgotten at the end."""
+    path, modules = list(sys.path), set(sys.modules)
+    try:
+        yield
+    finally:
+        sys.path[:] = path
+        for name in set(sys.modules) - modules:
+            file = getattr(sys.modules[name], "__file__", None) or ""
+            if file.startswith(str(folder)):
+                del sys.modules[name]
+
 
 STEPS = '''
 """Steps for tests. Every call leaves a line in calls.log."""

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.cli.commands import GREETING, STEPS, end_processes, write
+from tests.cli.commands import GREETING, STEPS, end_processes, forgetting, write
 
 
 @pytest.fixture
@@ -19,11 +18,6 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
         monkeypatch.delenv(name, raising=False)
     write("greeting.json", GREETING)
     (tmp_path / "steps.py").write_text(STEPS, encoding="utf-8")
-    path, modules = list(sys.path), set(sys.modules)
-    yield tmp_path
-    end_processes()
-    sys.path[:] = path
-    for name in set(sys.modules) - modules:
-        file = getattr(sys.modules[name], "__file__", None) or ""
-        if file.startswith(str(tmp_path)):
-            del sys.modules[name]
+    with forgetting(tmp_path):
+        yield tmp_path
+        end_processes()

@@ -7,6 +7,7 @@ import re
 import tempfile
 from pathlib import Path
 
+from tests.cli.commands import forgetting
 from tests.docs.messages.case import Case, Section
 from tests.tidy.tree import ROOT
 
@@ -32,7 +33,8 @@ def said(case: Case) -> str:
         folder = Path(name).resolve()
         os.chdir(folder)
         try:
-            message = case.say(folder)
+            with forgetting(folder):
+                message = case.say(folder)
         finally:
             os.chdir(before)
         for place in (f"{folder}/", str(folder), f"{name}/"):
