@@ -21,6 +21,7 @@ from perdure.cli.draw import draw
 from perdure.cli.exits import (
     INTERRUPTED,
     JSON,
+    UNEXPECTED,
     UNREAD,
     UNWRITTEN,
     USAGE,
@@ -47,6 +48,7 @@ from perdure.cli.worker import worker
 
 #: The key of the context under which it stands that `--json` was among the words.
 ASKED: Final = "perdure.json-asked"
+_NO_EXITS: Final = "raise an Exception where a step or workflow is to fail, and exit nowhere else"
 
 
 class Commands(click.Group):
@@ -87,6 +89,10 @@ class Commands(click.Group):
             raise
         except (click.ClickException, click.exceptions.Exit):
             raise
+        except SystemExit as error:
+            # Of users' code: its number would be read as one of ours.
+            why = f"the code that it ran ended the process: SystemExit({error.code!r})"
+            raise Trouble(f"{why}; {_NO_EXITS}", UNEXPECTED, "exit") from error
         except (click.Abort, KeyboardInterrupt):
             raise Trouble("interrupted", INTERRUPTED, "interrupted") from None
         except BrokenPipeError:

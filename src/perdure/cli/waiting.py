@@ -16,6 +16,7 @@ from perdure.cli.holding import due_since, untaken
 from perdure.cli.nodes import NodeBook, NodeView, reason
 from perdure.cli.output import moment_near, took
 from perdure.client.run import time_of
+from perdure.kernel.code.stuck import ENDLESS
 from perdure.stores.port import NEVER, Mail, RunRow
 from perdure.stores.takeover import ENDS_STALL
 
@@ -34,11 +35,6 @@ Kind = Literal[
 ]
 Tell = Callable[..., str]
 
-#: Of a workflow that is parked with no call open: no record can make its code go on.
-ENDLESS: Final = (
-    "its code waits for what nothing can bring: for a future, a lock, an event or a queue of its "
-    "own that no call, timer or signal will ever release"
-)
 #: Messages that are named; of more it is only said how many there are.
 NAMED: Final = 3
 #: Ids of the messages by which an import pauses a run begin so.

@@ -138,7 +138,10 @@ class Dispatcher:
         if isinstance(error, asyncio.CancelledError):
             step.canceled = True
             return self._canceled(order, step, error, timed_out=timed_out)
-        if isinstance(error, GeneratorExit | StepNotRegistered) or ends_process(error):
+        if isinstance(error, GeneratorExit | StepNotRegistered):
+            raise error
+        if ends_process(error):
+            _tell_exit(order, error)
             raise error
         if timed_out and _this_task().cancelling():
             # Its time was over, and it answered with an error of its own.
@@ -278,6 +281,15 @@ def ends_process(error: BaseException) -> bool:
     if isinstance(error, BaseExceptionGroup):
         return error.subgroup(ENDINGS) is not None
     return isinstance(error, ENDINGS)
+
+
+def _tell_exit(order: Order, error: BaseException) -> None:
+    if isinstance(error, SystemExit):  # an interrupt is nothing that the step's code does
+        _log.error(
+            "%s/%s: node %s ends the process, at attempt %d: SystemExit(%r). A step ends by "
+            "returning or by raising an Exception; the attempt has no outcome and is made again",
+            order.workflow, order.run_id, order.node, order.number + 1, error.code,
+        )  # fmt: skip
 
 
 def _timed_out(order: Order, step: _EngineStep) -> TimedOut:

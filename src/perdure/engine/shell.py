@@ -132,7 +132,7 @@ class Shell:
         self.dispatcher = Dispatcher(
             handlers, codec, clock, self.timeouts, resources, reveal, redact
         )
-        self.deps = Deps(clock.now, self.ids.text, random.random, codec, self._policy)
+        self.deps = Deps(clock.now, self.ids.text, random.random, codec, self._policy, _odd)
         at_once, told = not store.durable, self.outages.note
         self.commits: Lane[JournalRow, Verdict] = Lane(
             store.commit,
@@ -478,6 +478,10 @@ class Shell:
     def _policy(self, step: str) -> RetryPolicy:
         handler = self._handlers.get("TASK")
         return NO_RETRY if handler is None else handler.policy(step)
+
+
+def _odd(run: Run, what: str) -> None:
+    _log.warning("%s/%s: %s", run.definition, run.id, what)
 
 
 def _refuse(future: asyncio.Future[Any], error: Exception) -> None:

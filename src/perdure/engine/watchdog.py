@@ -49,6 +49,8 @@ class Watchdog:
         self._suspect = 0
         self._named = False
         self._given_up = False
+        #: The store did not extend the lease when it was asked last.
+        self._away = False
 
     def open(self) -> None:
         """Watch the running loop."""
@@ -115,6 +117,7 @@ class Watchdog:
     def _extend(self, now: float) -> None:
         """Extend the lease where the loop's own beats have not."""
         if self._shell.lease_over - now > self._lease * 2 / 3:
+            self._is_back()
             return
         if now - self._extended < self._lease / 6:
             return
@@ -122,8 +125,19 @@ class Watchdog:
         try:
             if self._shell.store.extend(self._shell.worker):
                 self._shell.lease_over = max(self._shell.lease_over, now + self._lease)
+                self._is_back()
         except StoreError as error:
-            _log.warning("the store did not extend the lease of this worker: %s", error)
+            if not self._away:
+                self._away = True
+                _log.warning(
+                    "the store did not extend the lease of this worker (it is asked again): %s",
+                    error,
+                )
+
+    def _is_back(self) -> None:
+        if self._away:
+            self._away = False
+            _log.warning("the lease of this worker is extended again")
 
     def _where(self) -> str:
         """The code the loop's thread is in."""

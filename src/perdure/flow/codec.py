@@ -7,12 +7,14 @@ Graph documents are read by templates, so their values stay plain JSON.
 from __future__ import annotations
 
 import functools
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
 
 import msgspec
 from msgspec import Raw
 
 from perdure.codec.values import JsonCodec
+from perdure.flow.shapes import READ_BY_CODECS
 from perdure.flow.typed import Reader, reader
 from perdure.model.errors import InvalidRequest, PerdureError
 
@@ -33,9 +35,16 @@ class Codec(Protocol):
             def encode(self, value, /): return b'"%s"' % seal(super().encode(value))
             def decode(self, data, type, /): return super().decode(unseal(data[1:-1]), type)
 
+    Types that JSON says nothing of, and that `decode` makes all the same, are named, before steps
+    and workflows that take them are declared: `class Mine(Codec, reads=[Path]):`
+
     What `encode` gives is JSON text, and the same for the same value each time: a workflow that
     is replayed is held against what it asked for. Used from several threads.
     """
+
+    def __init_subclass__(cls, *, reads: Iterable[type] = (), **options: Any) -> None:
+        super().__init_subclass__(**options)
+        READ_BY_CODECS.update(reads)
 
     def encode(self, value: object, /) -> bytes:
         """JSON text of the value. Raises InvalidRequest for what cannot be recorded."""

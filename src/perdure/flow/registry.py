@@ -10,7 +10,9 @@ from collections.abc import Iterable, Iterator
 from types import ModuleType
 from typing import Any, TypeAlias
 
+from perdure.flow.legible import check_function
 from perdure.flow.step import Step
+from perdure.flow.workflow import Workflow
 from perdure.model.definition import Definition
 from perdure.model.errors import DefinitionError, DuplicateName
 
@@ -48,6 +50,7 @@ class Registry:
             except DuplicateName as problem:
                 duplicates.append(str(problem))
         duplicates += _aliased(chosen, found)
+        problems += _illegible(chosen)
         if problems or duplicates:
             kind = DefinitionError if problems else DuplicateName
             raise kind("; ".join([*problems, *duplicates]), [*problems, *duplicates])
@@ -148,6 +151,25 @@ def _aliased(
                     "well: nobody could tell whose runs of that name are, leave out one"
                 )
             owners.setdefault(alias, thing)
+
+
+def _illegible(things: Iterable[Definition[Any, Any] | Step[..., Any]]) -> Iterator[str]:
+    """Of what was declared before its types were complete: those that can never be read back.
+    Steps need not be listed where a workflow calls them: those beside it are looked at, too."""
+    late: dict[int, Any] = {}
+    for thing in things:
+        beside: Iterable[Any] = ()
+        if isinstance(thing, Workflow):
+            beside = getattr(thing.fn, "__globals__", {}).values()
+        for one in (thing, *(other for other in beside if isinstance(other, Step))):
+            if isinstance(one, Step | Workflow) and not one.types_known:
+                late[id(one)] = one
+    for one in late.values():
+        try:
+            check_function(one.fn, 1 if isinstance(one, Workflow) else 0)
+        except DefinitionError as problem:
+            what = f"@{'workflow' if isinstance(one, Workflow) else 'step'} on"
+            yield f"{what} {one.fn.__qualname__}: {problem}"
 
 
 def _unlistable(thing: Any) -> str:

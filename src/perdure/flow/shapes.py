@@ -23,6 +23,8 @@ Read: TypeAlias = Callable[[Any], Any]
 _Memo: TypeAlias = dict[Any, Any]
 
 _NONE: Final = type(None)
+#: Types that codecs of users say they read (see perdure.flow.codec): a hook for the rest.
+READ_BY_CODECS: Final[set[Any]] = set()
 _PATH: Final = re.compile(r" - at `\$([^`]*)`")
 
 
@@ -37,6 +39,8 @@ class StandIn(metaclass=_AnyInstance):
     """A type in the place of one that msgspec cannot read; `read` makes the value."""
 
     read: Read
+    #: The types inside, each with where it stands.
+    parts: Iterable[tuple[str, Any]] = ()
 
 
 class _Field(msgspec.Struct, frozen=True):
@@ -77,6 +81,8 @@ def from_json(kind: type[Any], value: Any) -> Any:
         return kind.read(value)
     if kind is object:
         return value  # what strict code says in place of Any
+    if kind in READ_BY_CODECS and isinstance(value, kind):
+        return value  # the codec has made it already
     validate = getattr(kind, "model_validate", None)
     if validate is None or isinstance(value, kind):
         raise ValueError(f"a {kind.__name__} cannot be made from JSON")
@@ -154,6 +160,7 @@ def _union(kind: Any, members: tuple[Any, ...], memo: _Memo) -> Any:
         else:
             records.append((_described(member, fields), _made_readable(member, memo)))
     plain = _together(others)
+    made.parts = [("", reader) for _, reader in records] + [("", one) for one in others]
     made.read = staticmethod(lambda value: _matched(value, records, plain, made.__name__))
     return made
 
@@ -222,6 +229,7 @@ def _record(kind: Any, fields: list[_Field], memo: _Memo) -> Any:
     """A stand-in for a record with a field that msgspec cannot read."""
     made = memo[kind] = _stand_in(_name(kind))
     readers = [(f, _made_readable(f.type, memo)) for f in fields]
+    made.parts = [(f".{f.name}", reader) for f, reader in readers]
 
     def read(value: Any) -> Any:
         if not isinstance(value, dict):

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar, final, overload
 
+from perdure.flow.legible import fault
 from perdure.flow.typed import Reader, reader
 from perdure.model.durations import Duration, remaining
 from perdure.model.errors import InvalidOptions, InvalidRequest
@@ -89,9 +90,15 @@ def _reader(kind: Any, name: str) -> Reader:
     if kind is Any or kind is object:
         return reader(None, name)
     try:
-        made = reader(kind, f"signal {name}")
+        made, why = reader(kind, f"signal {name}"), fault(kind)
     except TypeError as error:
         raise InvalidOptions(f"signal {name}: its type cannot be read from JSON: {error}") from None
+    except NameError as error:
+        raise InvalidOptions(
+            f"signal {name}: its type is not complete yet ({error}): declare it below that"
+        ) from None
+    if why:
+        raise InvalidOptions(f"signal {name}: its type can never be read back from JSON: {why}")
     return made
 
 

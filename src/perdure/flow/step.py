@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Generic, ParamSpec, Protocol, Self, TypeV
 
 from msgspec import UNSET, UnsetType
 
-from perdure.flow import declaring
+from perdure.flow import declaring, legible
 from perdure.flow.binding import Arguments, Binder, function_signature, resolved
 from perdure.flow.calling import call_step, how_of
 from perdure.flow.fitting import Misfit, misfits
@@ -50,6 +50,8 @@ class Step(Generic[P, R]):
     _is_async: bool
     _binder: Binder | None
     _base: Step[P, R]
+    #: Whether its types could be looked at where it was declared.
+    types_known: bool
 
     @property
     def name(self) -> str:
@@ -264,6 +266,7 @@ def step(
         made._label = ""
         made._binder = None
         made._base = made
+        made.types_known = problems.of(legible.check_function, function) is not False
         problems.raise_any()
         functools.update_wrapper(made, function, updated=())
         return made

@@ -13,6 +13,7 @@ from typing import Any, Final, Never, Protocol, Self, TypeVar, final, overload
 
 from msgspec import Raw
 
+from perdure.flow import legible
 from perdure.flow.binding import Parameter, function_signature, parameters, resolved, written
 from perdure.flow.codec import codec_of, read
 from perdure.flow.context import Context
@@ -58,6 +59,8 @@ class Workflow(Definition[I, O]):
     description: str
     takes_input: bool
     grace: int
+    #: Whether its types could be looked at where it was declared.
+    types_known: bool
 
     def __init__(self) -> None:
         raise TypeError("use @workflow on an async def")
@@ -190,6 +193,7 @@ def workflow(
         made.description = problems.of(checked_description, description) or ""
         made.aliases = problems.of(checked_aliases, aliases, made._name) or ()
         made.grace = GRACE
+        made.types_known = problems.of(legible.check_function, function, 1) is not False
         problems.raise_any()
         made.__doc__ = function.__doc__
         made._former = {alias: _renamed(made, alias) for alias in made.aliases}

@@ -10,6 +10,7 @@ from msgspec import Raw
 
 from perdure.kernel.actions import Transition
 from perdure.kernel.events import Event
+from perdure.kernel.run import Run
 from perdure.model.policy import NO_RETRY, RetryPolicy
 
 
@@ -53,16 +54,22 @@ def _no_policy(step: str) -> RetryPolicy:
     return NO_RETRY
 
 
+def _to_nobody(run: Run, what: str) -> None:
+    return None
+
+
 class Deps(msgspec.Struct, frozen=True):
     """What a machine is given instead of reaching for it. `now` is µs since the epoch; `new_id`
     gives time-ordered ids; `roll` gives chance in [0, 1); `policy` the retry policy a step was
-    declared with, for nodes that name a step and set no `retry` of their own."""
+    declared with, for nodes that name a step and set no `retry` of their own; `told` is told what
+    is odd about a run's code, in words."""
 
     now: Callable[[], int]
     new_id: Callable[[], str]
     roll: Callable[[], float]
     codec: Codec
     policy: Callable[[str], RetryPolicy] = _no_policy
+    told: Callable[[Run, str], None] = _to_nobody
 
 
 Decision: TypeAlias = Generator[Load, Loaded, Transition]

@@ -86,7 +86,7 @@ async def generates_later(ctx: Context) -> Any:
         (staticmethod(good), "put @workflow on a function"),
         (classmethod(good), "put @workflow on a function"),
         (functools.partial(good), "put @workflow on a function"),
-        (step(good), "put @workflow on a function"),
+        (step(none), "put @workflow on a function"),
         (lambda ctx: None, "say @workflow(name=...)"),
         (5, "put @workflow on a function"),
     ],

@@ -50,6 +50,15 @@ ADVICE: Final = {
 }  # fmt: skip
 
 
+def reached_into() -> ForbiddenInWorkflow:
+    """A future, an event or a queue of a workflow was released from outside of its code."""
+    return ForbiddenInWorkflow(
+        "a workflow's future, event, queue or task was touched from outside of its code, which is "
+        "decided again from its journal: no thread and no step may reach into a workflow: let "
+        "the thread's work be a @step that returns it, or send it by perdure.Signal"
+    )
+
+
 def refusal(method: str) -> Callable[..., NoReturn]:
     """The method that refuses."""
 

@@ -32,11 +32,22 @@ def line_here() -> str:
     return _said(frame)
 
 
+def line_in(error: BaseException) -> str:
+    """Where an exception was raised: the innermost line of users' code."""
+    found: FrameType | None = None
+    line, at = 0, error.__traceback__
+    while at is not None:
+        if _is_users(at.tb_frame):
+            found, line = at.tb_frame, at.tb_lineno
+        at = at.tb_next
+    return _said(found, line)
+
+
 def _is_users(frame: FrameType) -> bool:
     return not any(part in frame.f_code.co_filename for part in _MACHINERY)
 
 
-def _said(frame: FrameType | None) -> str:
+def _said(frame: FrameType | None, line: int = 0) -> str:
     if frame is None:
         return ""
-    return f" at line {frame.f_lineno} of {frame.f_code.co_filename.rpartition('/')[2]}"
+    return f" at line {line or frame.f_lineno} of {frame.f_code.co_filename.rpartition('/')[2]}"

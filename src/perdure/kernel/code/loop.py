@@ -18,13 +18,17 @@ from typing import Any, Final, Protocol, Self
 
 import msgspec
 
-from perdure.kernel.code.forbidden import ADVICE, refusal
+from perdure.kernel.code.forbidden import ADVICE, reached_into, refusal
 from perdure.model.durations import MAX_DURATION, SECOND
 
 #: How many callbacks may run in a turn without the workflow asking for anything new.
 IDLE_CALLBACKS: Final = 100_000
 #: From then on a thread has one current task, whatever loop it is of.
 _SWAPS: Final = sys.version_info >= (3, 14)
+#: Whose turn it is on a loop: nobody's, the engine's, the workflow's code's.
+AT_REST: Final = 0
+DECIDING: Final = 1
+RUNNING: Final = 2
 
 
 class HotLoop(BaseException):
@@ -112,6 +116,8 @@ class WorkflowLoop(asyncio.AbstractEventLoop):
     def __init__(self, timers: Timers) -> None:
         self.timers = timers
         self.alive = True
+        #: At rest, whatever reaches the loop comes from outside the run.
+        self.turn = DECIDING
         #: The time of the transition being decided, and of the run's beginning; µs.
         self.now = self.began = 0
         #: Sets the run's tasks apart from other runs' in sets; the same on replay.
@@ -139,6 +145,7 @@ class WorkflowLoop(asyncio.AbstractEventLoop):
         events._set_running_loop(self)
         sys.set_asyncgen_hooks(_ignore, self._finalize)
         outer = _leave() if _SWAPS else None
+        turn, self.turn = self.turn, RUNNING
         try:
             while self._ready:
                 ready, self._ready = self._ready, []
@@ -152,6 +159,7 @@ class WorkflowLoop(asyncio.AbstractEventLoop):
                         raise HotLoop
                     handle.context.run(handle.callback, *handle.args)
         finally:
+            self.turn = turn
             if _SWAPS:
                 _enter(outer)
             sys.set_asyncgen_hooks(*hooks)
@@ -159,7 +167,8 @@ class WorkflowLoop(asyncio.AbstractEventLoop):
 
     def _finalize(self, generator: AsyncGenerator[Any, Any]) -> None:
         if self.alive:
-            self.call_soon(self.create_task, generator.aclose())
+            # Not by `call_soon`: the garbage collector may come by whenever it likes.
+            self._ready.append(Ready(self.create_task, (generator.aclose(),), copy_context()))
 
     def fire(self, timer: Timer) -> None:
         """A timer is due: its callback is ready."""
@@ -186,7 +195,13 @@ class WorkflowLoop(asyncio.AbstractEventLoop):
     def call_soon(  # type: ignore[override]
         self, callback: Callable[..., Any], *args: Any, context: Context | None = None
     ) -> Ready:
-        """Run a callback after those that are ready already."""
+        """Run a callback after those that are ready already. Raises ForbiddenInWorkflow for what
+        comes from outside the run: another thread, or a step's code."""
+        turn = self.turn
+        if turn != DECIDING and (turn == AT_REST or events._get_running_loop() is not self):
+            if not self.alive:
+                return Ready(callback, args, Context())
+            raise reached_into()
         handle = Ready(callback, args, copy_context() if context is None else context)
         self._ready.append(handle)
         return handle

@@ -14,6 +14,7 @@ from typing import Any, Final
 from perdure.kernel.actions import ResolveWait, Transition
 from perdure.kernel.code.codeless import decide_without_code
 from perdure.kernel.code.happened import HANDLERS
+from perdure.kernel.code.loop import AT_REST, DECIDING
 from perdure.kernel.code.reopening import on_run_retried
 from perdure.kernel.code.running import Running
 from perdure.kernel.events import Event, RunRetried
@@ -48,11 +49,14 @@ class CodeMachine(Running):
         calls.actions = []
         self._continued = 0
         before, run.at = run.at, now
+        calls.loop.turn = DECIDING
         try:
             ignored = handler(self, event)
         except BaseException:
             run.at = before
             raise
+        finally:
+            self.calls.loop.turn = AT_REST
         if ignored is not None:
             run.at = before
             return ignored if type(ignored) is Load else Transition(now, [], ignored)

@@ -29,10 +29,10 @@ from perdure.kernel.code.call import Call
 from perdure.kernel.code.calls import Calls
 from perdure.kernel.code.closing import close
 from perdure.kernel.code.handlings import Handlings
-from perdure.kernel.code.lines import line_of
-from perdure.kernel.code.loop import HotLoop, Timer
+from perdure.kernel.code.lines import line_in, line_of
+from perdure.kernel.code.loop import AT_REST, HotLoop, Timer
 from perdure.kernel.code.replay import GRACE, Recorded, Script, ask_recorded, script_of
-from perdure.kernel.code.stuck import ContinueAsNew, hot_loop
+from perdure.kernel.code.stuck import ContinueAsNew, endless, exits, hot_loop
 from perdure.kernel.protocol import Deps, Load, Loaded
 from perdure.kernel.run import Run
 from perdure.model.errors import Canceled, StoreError
@@ -67,8 +67,8 @@ class Running:
     """One run's code. `run` is its snapshot; `now` the time of what is being decided, in µs."""
 
     __slots__ = (
-        "_continued", "_deps", "_program", "_root", "calls", "given_up", "handlings", "now",
-        "outputs", "past", "run",
+        "_continued", "_deps", "_endless", "_program", "_root", "calls", "given_up", "handlings",
+        "now", "outputs", "past", "run",
     )  # fmt: skip
 
     def __init__(self, program: Program, run: Run, deps: Deps) -> None:
@@ -84,6 +84,8 @@ class Running:
         self.given_up = ""
         #: How often the code has gone on as new within the event being decided.
         self._continued = 0
+        #: It was told that nothing can make the code go on.
+        self._endless = False
         #: Of a run that has ended and is to be retried: its journal, and recorded outputs that
         #: stand apart from it.
         self.past: Sequence[Transition] = ()
@@ -99,17 +101,34 @@ class Running:
             calls.loop.run_ready()
         except HotLoop:
             self._hot()
+        except SystemExit as error:
+            self._exits(error)
+            raise
         if calls.stuck is not None or calls.new_timers:
             self._turn_over()
-        if root is not None and root.done():
-            self._finish(root)
+        if root is not None:
+            if root.done():
+                self._finish(root)
+            elif not calls.open and not self._endless:
+                self._waits_for_ever(root)
 
     def _turn(self) -> None:
         try:
             self.calls.loop.run_ready()
         except HotLoop:
             self._hot()
+        except SystemExit as error:
+            self._exits(error)
+            raise
         self._turn_over()
+
+    def _exits(self, error: SystemExit) -> None:
+        self._deps.told(self.run, exits(error.code, line_in(error)))
+
+    def _waits_for_ever(self, root: asyncio.Task[Raw]) -> None:
+        if self.run.stopping is None:  # its end comes with its time to clean up
+            self._endless = True
+            self._deps.told(self.run, endless(line_of(root)))
 
     def _hot(self) -> None:
         calls = self.calls
@@ -237,6 +256,7 @@ class Running:
                     raise StoreError(f"the recorded output of node {node} was not found")
                 outputs[node] = answer.outputs[node]
         self.replay(script, outputs, {})
+        self.calls.loop.turn = AT_REST
 
     def replay(self, script: Script, outputs: dict[str, Raw], put_off: dict[str, Any]) -> None:
         """Feed recorded transitions, comparing what the code asks for; what a retry lets it ask

@@ -6,7 +6,13 @@ one that catches everything gets nothing more: the loop it runs on is dead.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
+
+#: Of a workflow that waits with no call open: no record can make its code go on.
+ENDLESS: Final = (
+    "its code waits for what nothing can bring: for a future, a lock, an event or a queue of its "
+    "own that no call, timer or signal will ever release"
+)
 
 
 class Evicted(BaseException):
@@ -33,6 +39,22 @@ class Stuck(Exception):
     def __init__(self, reason: str, cause: Exception | None = None) -> None:
         super().__init__(reason)
         self.cause = cause
+
+
+def endless(where: str) -> str:
+    """The workflow waits for ever. `where`: as of `hot_loop`."""
+    return (
+        f"{ENDLESS} (it stands{where}). It stays so until its max_duration is over, if it has "
+        "one: mend the code, and cancel the run"
+    )
+
+
+def exits(code: object, where: str) -> str:
+    """The workflow's code ends the process. `where`: as of `hot_loop`."""
+    return (
+        f"its code ends the process{where}: SystemExit({code!r}). A workflow ends by returning or "
+        "by raising an Exception; nothing of this turn was recorded"
+    )
 
 
 def hot_loop(where: str) -> Stuck:
