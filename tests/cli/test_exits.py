@@ -76,6 +76,13 @@ def test_an_interrupt_ends_with_130() -> None:
         assert perdure("break", code=130).stderr == "perdure: interrupted\n"
 
 
+@pytest.mark.parametrize("given", [5, 0, None, "done"])
+def test_an_exit_of_users_code_is_not_read_as_one_of_the_command_s(given: object) -> None:
+    with broken_command(SystemExit(given)):
+        result = perdure("break", code=70)
+    assert f"the code that it ran ended the process: SystemExit({given!r})" in result.stderr
+
+
 @pytest.mark.usefixtures("folder")
 @pytest.mark.parametrize(
     ("words", "code", "name"),

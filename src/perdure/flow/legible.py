@@ -13,7 +13,7 @@ import pathlib
 import typing
 from collections import abc
 from collections.abc import Callable, Iterator
-from types import SimpleNamespace
+from types import CodeType, SimpleNamespace
 from typing import Any, Final
 
 import msgspec
@@ -73,6 +73,17 @@ def check_function(function: Callable[..., Any], skip: int = 0) -> bool:
     if faults:
         raise DefinitionError("; ".join(faults), faults)
     return known
+
+
+def globals_of(function: Any) -> Iterator[Any]:
+    """What a function's code names of its module's top level."""
+    codes = [getattr(function, "__code__", None)]
+    namespace = getattr(function, "__globals__", {})
+    while codes:
+        code = codes.pop()
+        if isinstance(code, CodeType):
+            yield from (namespace[name] for name in code.co_names if name in namespace)
+            codes += code.co_consts
 
 
 def fault(kind: Any) -> str:

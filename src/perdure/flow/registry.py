@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from types import ModuleType
 from typing import Any, TypeAlias
 
-from perdure.flow.legible import check_function
+from perdure.flow.legible import check_function, globals_of
 from perdure.flow.step import Step
 from perdure.flow.workflow import Workflow
 from perdure.model.definition import Definition
@@ -155,13 +155,11 @@ def _aliased(
 
 def _illegible(things: Iterable[Definition[Any, Any] | Step[..., Any]]) -> Iterator[str]:
     """Of what was declared before its types were complete: those that can never be read back.
-    Steps need not be listed where a workflow calls them: those beside it are looked at, too."""
+    Steps need not be listed where a workflow calls them: those that it names are looked at, too."""
     late: dict[int, Any] = {}
     for thing in things:
-        beside: Iterable[Any] = ()
-        if isinstance(thing, Workflow):
-            beside = getattr(thing.fn, "__globals__", {}).values()
-        for one in (thing, *(other for other in beside if isinstance(other, Step))):
+        named = globals_of(thing.fn) if isinstance(thing, Workflow) else ()
+        for one in (thing, *named):
             if isinstance(one, Step | Workflow) and not one.types_known:
                 late[id(one)] = one
     for one in late.values():

@@ -181,16 +181,22 @@ def test_a_cancelled_error_of_the_steps_own_making_is_its_failure() -> None:
 
 @pytest.mark.rule("D-29")
 @pytest.mark.parametrize("ending", [KeyboardInterrupt, SystemExit])
-def test_what_ends_the_process_goes_through(ending: type[BaseException]) -> None:
+def test_what_ends_the_process_goes_through_and_an_exit_is_told(
+    ending: type[BaseException], caplog: pytest.LogCaptureFixture
+) -> None:
     @step
     async def end() -> None:
-        raise ending
+        raise ending(5)
 
     async def main() -> None:
         with pytest.raises(ending):
             await Desk(end).report(end)
 
     run(main())
+    told = [record.getMessage() for record in caplog.records]
+    assert [("ends the process, at attempt 1: SystemExit(5)" in one) for one in told] == (
+        [True] if ending is SystemExit else []
+    )
 
 
 @pytest.mark.rule("D-29")

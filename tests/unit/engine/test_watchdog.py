@@ -162,6 +162,30 @@ def test_a_store_that_is_away_is_asked_again(rig: Rig, caplog: pytest.LogCapture
     assert rig.extended > 0
 
 
+@pytest.mark.parametrize("by", ["watchdog", "beats"])
+def test_a_store_that_is_away_is_told_of_once_and_once_when_it_is_back(
+    rig: Rig, caplog: pytest.LogCaptureFixture, by: str
+) -> None:
+    for _ in range(2):
+        caplog.clear()
+        rig.away = True
+        for _ in range(200):
+            rig.look(0.5)
+            rig.turn()
+        (away,) = [record.getMessage() for record in caplog.records]
+        assert "did not extend the lease of this worker (it is asked again): away" in away
+        rig.away = False
+        for _ in range(200):
+            if by == "beats":
+                rig.shell.lease_over = rig.now + LEASE
+            rig.look(0.5)
+            rig.turn()
+        assert [record.getMessage() for record in caplog.records] == [
+            away,
+            "the lease of this worker is extended again",
+        ]
+
+
 def test_its_thread_ends_with_the_engine() -> None:
     @step
     async def work() -> str:

@@ -49,6 +49,9 @@ async def _pays(ctx: Context, order: str) -> list[Any]:
     return [ctx.name, order, amount]
 
 
+async def _step() -> None: ...
+
+
 old = workflow(max_duration="30d", name="checkout-v1")(_pays)
 new = workflow(max_duration="30d", name="checkout", aliases=["checkout-v1", "till"])(_pays)
 
@@ -215,7 +218,7 @@ def test_an_alias_that_something_else_has_is_a_declaration_error() -> None:
 
     also = workflow(max_duration=None, name="shop", aliases=["till"])(_pays)
     named = workflow(max_duration=None, name="till")(_pays)
-    for things in ([new, also], [also, new], [new, named], [new, step(name="till")(_pays)]):
+    for things in ([new, also], [also, new], [new, named], [new, step(name="till")(_step)]):
         with pytest.raises(DuplicateName, match="'till' is an alias of"):
             Registry.of(things)
     known = Registry.of([new])

@@ -1,0 +1,254 @@
+"""Types that can never be read back are refused where they are declared."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any, NamedTuple, NoReturn, TypedDict
+
+import msgspec
+import pytest
+
+from perdure import Channel, Codec, Context, Engine, Signal, step, workflow
+from perdure.flow.registry import Registry
+from perdure.model.errors import DefinitionError, InvalidOptions
+from perdure.stores.memory import MemoryStore
+
+
+class Plain: ...
+
+
+class ReadByCodec:
+    def __init__(self, text: str) -> None:
+        self.text = text
+
+
+@dataclass
+class Order:
+    id: int
+
+
+@dataclass(frozen=True)
+class Frozen:
+    id: int
+
+
+@dataclass
+class Filed:
+    where: Path | None
+
+
+class Pair(NamedTuple):
+    first: Plain
+
+
+class Typed(TypedDict):
+    call: Callable[[], None]
+
+
+class Held(msgspec.Struct):
+    files: list[Filed]
+    more: list[Held]
+
+
+def refusals(kind: Any) -> list[str]:
+    """What is said where a step takes it, gives it, a workflow takes it, gives it, a mailbox has
+    it."""
+
+    def takes(it: Any) -> None: ...
+    def gives() -> Any: ...
+    async def work(ctx: Context, it: Any) -> None: ...
+    async def flow(ctx: Context) -> Any: ...
+
+    takes.__annotations__["it"] = work.__annotations__["it"] = kind
+    gives.__annotations__["return"] = flow.__annotations__["return"] = kind
+    declared = workflow(max_duration=None)
+    said = []
+    for declare in (
+        lambda: step(takes),
+        lambda: step(gives),
+        lambda: declared(work),
+        lambda: declared(flow),
+        lambda: Signal("it", kind),
+        lambda: Channel("it", kind),
+    ):
+        try:
+            declare()
+        except DefinitionError as error:
+            said.append(str(error))
+    return said
+
+
+@pytest.mark.rule("D-24")
+@pytest.mark.parametrize(
+    ("kind", "why"),
+    [
+        (Path, "one of pathlib.Path is made from JSON: use str"),
+        (Plain, "test_legible.Plain is made from JSON: use JSON's own types, a dataclass"),
+        (Plain | None, "Plain is made"),
+        (Path | str, "pathlib.Path is made"),
+        (Annotated[Path, "which"], "pathlib.Path is made"),
+        (list[Plain], "Plain (at `$[]`) is made"),
+        (dict[str, tuple[Plain, ...]], "Plain (at `$[][]`) is made"),
+        (Callable[[int], int], "use the name of what is to be called"),
+        (type[int], "use its name as str"),
+        (ValueError, "use str, or raise it"),
+        (Iterator[int], "use list[...]: a value is recorded whole"),
+        (Awaitable[int], "await it, and use what it gives"),
+        (Context, "a step asks current_step()"),
+        (complex, "one of complex is made"),
+        (Filed, "pathlib.Path (at `$.where`) is made"),
+        (Filed | Order, "pathlib.Path (at `$.where`) is made"),
+        (Pair, "Plain (at `$.first`)"),
+        (Typed, "Callable (at `$.call`)"),
+        (Held, "pathlib.Path (at `$.files[].where`)"),
+        (set[Order], "a set of Order, which has no hash: use list[...], or a frozen record"),
+        (frozenset[tuple[Order, int]], "a set of Order, which has no hash"),
+        (set[list[int]], "a set of list, which has no hash"),
+        (dict[Plain, int], "a dict whose keys are Plain: keys of JSON objects are text"),
+        (dict[tuple[int, int], str], "a dict whose keys are tuple: keys"),
+    ],
+    ids=str,
+)
+def test_a_type_that_can_never_be_read_back_is_refused_at_every_place(kind: Any, why: str) -> None:
+    said = refusals(kind)
+    assert [why in one for one in said] == [True] * 6, said
+    assert "parameter 'it' can never be read back" in said[0]
+    assert "its return value can never be read back" in said[1]
+    assert said[2].startswith("@workflow on ")
+    assert "signal it: its type can never be read back" in said[4]
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [
+        int, list[str], dict[str, Any], object, dict[str, object], Order, Order | Frozen, set[int],
+        set[Frozen], frozenset[tuple[int, str]], set[Any], Order | None, bytes, dict[int, str],
+        msgspec.Raw,
+    ],
+    ids=str,
+)  # fmt: skip
+def test_a_type_that_can_be_read_is_left_alone(kind: Any) -> None:
+    assert refusals(kind) == []
+
+
+def test_models_of_pydantic_are_left_to_pydantic() -> None:
+    pydantic = pytest.importorskip("pydantic", reason="pydantic is not installed")
+
+    class Model(pydantic.BaseModel):  # type: ignore[misc,name-defined]
+        where: Path
+
+    for kind in (Model, list[Model], Model | Order):
+        assert refusals(kind) == []
+
+
+def test_all_that_is_wrong_is_told_at_once() -> None:
+    def move(source: Path, to: Path, force: bool = False) -> Plain: ...  # type: ignore[empty-body]
+
+    with pytest.raises(DefinitionError) as refused:
+        step(name="No")(move)
+    assert len(refused.value.problems) == 2
+    said = str(refused.value)
+    assert all(part in said for part in ("'source'", "'to'", "return value", "'No'"))
+
+
+def test_a_function_that_never_returns_may_say_so() -> None:
+    @step
+    def fails() -> NoReturn:
+        raise ValueError("no")
+
+    assert fails.types_known
+
+
+class Packed(Codec, reads=[ReadByCodec]):
+    """Reads what JSON says nothing of."""
+
+    def encode(self, value: object, /) -> bytes:
+        return super().encode(value.text if isinstance(value, ReadByCodec) else value)
+
+    def decode(self, data: bytes, type: Any, /) -> Any:
+        if type is ReadByCodec:
+            return ReadByCodec(super().decode(data, str))
+        return super().decode(data, type)
+
+
+@workflow(max_duration=None)
+async def packs(ctx: Context, value: ReadByCodec) -> ReadByCodec:
+    return ReadByCodec(value.text + await text_of())
+
+
+@step
+async def text_of() -> str:
+    return "!"
+
+
+@pytest.mark.rule("W-44")
+def test_what_a_codec_says_that_it_reads_is_left_to_the_codec() -> None:
+    assert refusals(ReadByCodec) == refusals(list[ReadByCodec]) == []
+
+    async def play() -> None:
+        async with Engine(MemoryStore(), [packs], codec=Packed()) as engine:
+            assert (await engine.run(packs, ReadByCodec("a"))).text == "a!"
+
+    asyncio.run(play())
+
+
+# ------------------------------------------------------------------ types that come later
+
+
+@step
+def before_its_type(it: Later) -> LaterToo: ...  # type: ignore[empty-body]
+
+
+@workflow(max_duration=None)
+async def calls_it(ctx: Context) -> None:
+    await before_its_type(Later())
+
+
+@step
+def before_a_good_type(it: LaterGood) -> None: ...
+
+
+class Later: ...
+
+
+LaterToo = Path
+
+
+@dataclass
+class LaterGood:
+    id: int
+
+
+@pytest.mark.parametrize("listed", [[before_its_type], [calls_it], [before_its_type, calls_it]])
+def test_a_type_that_is_known_later_is_refused_by_the_engine(listed: list[Any]) -> None:
+    for make in (Registry.of, lambda things: Engine(MemoryStore(), things)):
+        with pytest.raises(DefinitionError) as refused:
+            make(listed)
+        assert str(refused.value).count("@step on before_its_type: parameter 'it'") == 1
+        assert "pathlib.Path" in str(refused.value)
+
+
+def test_a_type_that_is_known_later_and_can_be_read_is_taken() -> None:
+    assert not before_a_good_type.types_known
+    assert Registry.of([before_a_good_type]).step("before-a-good-type") is before_a_good_type
+
+
+def test_a_type_that_is_never_known_is_not_checked() -> None:
+    class Local: ...
+
+    @step
+    def local(it: Local) -> None: ...
+
+    assert Registry.of([local]).step("local") is local
+
+
+def test_a_mailbox_whose_type_is_not_complete_says_so() -> None:
+    @dataclass
+    class Open:
+        it: NeverThere  # type: ignore[name-defined]  # noqa: F821
+
+    with pytest.raises(InvalidOptions, match=r"not complete yet.*declare it below that"):
+        Signal("ok", Open)
