@@ -19,16 +19,13 @@ from typing import Any, Final, Protocol, Self
 import msgspec
 
 from perdure.kernel.code.forbidden import ADVICE, reached_into, refusal
+from perdure.kernel.code.turns import AT_REST, DECIDING, RUNNING, OwnFuture
 from perdure.model.durations import MAX_DURATION, SECOND
 
 #: How many callbacks may run in a turn without the workflow asking for anything new.
 IDLE_CALLBACKS: Final = 100_000
 #: From then on a thread has one current task, whatever loop it is of.
 _SWAPS: Final = sys.version_info >= (3, 14)
-#: Whose turn it is on a loop: nobody's, the engine's, the workflow's code's.
-AT_REST: Final = 0
-DECIDING: Final = 1
-RUNNING: Final = 2
 
 
 class HotLoop(BaseException):
@@ -196,11 +193,8 @@ class WorkflowLoop(asyncio.AbstractEventLoop):
         self, callback: Callable[..., Any], *args: Any, context: Context | None = None
     ) -> Ready:
         """Run a callback after those that are ready already. Raises ForbiddenInWorkflow for what
-        comes from outside the run: another thread, or a step's code."""
-        turn = self.turn
-        if turn != DECIDING and (turn == AT_REST or events._get_running_loop() is not self):
-            if not self.alive:
-                return Ready(callback, args, Context())
+        comes while the run is at rest: from another thread, or from a step's code."""
+        if self.turn == AT_REST and self.alive:
             raise reached_into()
         handle = Ready(callback, args, copy_context() if context is None else context)
         self._ready.append(handle)
@@ -231,7 +225,7 @@ class WorkflowLoop(asyncio.AbstractEventLoop):
 
     def create_future(self) -> asyncio.Future[Any]:
         """A future of this loop."""
-        return asyncio.Future(loop=self)
+        return OwnFuture(loop=self)
 
     def create_task(  # type: ignore[override]
         self, coro: Coroutine[Any, Any, Any], *, name: str | None = None,

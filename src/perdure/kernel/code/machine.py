@@ -14,9 +14,9 @@ from typing import Any, Final
 from perdure.kernel.actions import ResolveWait, Transition
 from perdure.kernel.code.codeless import decide_without_code
 from perdure.kernel.code.happened import HANDLERS
-from perdure.kernel.code.loop import AT_REST, DECIDING
 from perdure.kernel.code.reopening import on_run_retried
 from perdure.kernel.code.running import Running
+from perdure.kernel.code.turns import AT_REST, DECIDING
 from perdure.kernel.events import Event, RunRetried
 from perdure.kernel.protocol import Decision, Load
 from perdure.model.errors import InvalidRequest, StoreError

@@ -30,9 +30,10 @@ from perdure.kernel.code.calls import Calls
 from perdure.kernel.code.closing import close
 from perdure.kernel.code.handlings import Handlings
 from perdure.kernel.code.lines import line_in, line_of
-from perdure.kernel.code.loop import AT_REST, HotLoop, Timer
+from perdure.kernel.code.loop import HotLoop, Timer
 from perdure.kernel.code.replay import GRACE, Recorded, Script, ask_recorded, script_of
 from perdure.kernel.code.stuck import ContinueAsNew, endless, exits, hot_loop
+from perdure.kernel.code.turns import AT_REST
 from perdure.kernel.protocol import Deps, Load, Loaded
 from perdure.kernel.run import Run
 from perdure.model.errors import Canceled, StoreError
