@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import atexit
-import concurrent.futures.thread  # noqa: F401  # its threads end after what is registered later
+import concurrent.futures.thread  # its threads end after what is registered later
 import contextlib
 import os
 import threading
@@ -33,11 +33,22 @@ class LoopThread:
         self._thread = threading.Thread(target=self._run, name="perdure", daemon=True)
         #: Coroutine functions to await before the loop ends, by what asked for it.
         self.closing: dict[object, Any] = {}
+        #: Calls that are waited for; what ended them where code of users ended the process.
+        self._calls: dict[concurrent.futures.Future[Any], BaseException | None] = {}
         self._thread.start()
 
     def _run(self) -> None:
         asyncio.set_event_loop(self._loop)
-        self._loop.run_forever()
+        while True:
+            try:
+                self._loop.run_forever()
+                return
+            except (SystemExit, KeyboardInterrupt) as error:
+                # Of a step or a workflow: it ends the process, from whoever waits here. What is
+                # open is closed on this loop still.
+                for future in list(self._calls):
+                    self._calls[future] = error
+                    future.cancel()
 
     async def _wind_up(self) -> None:
         """End what an interrupt left behind: it may be closing something, and goes on with that."""
@@ -52,6 +63,7 @@ class LoopThread:
 
     def call(self, coroutine: Coroutine[Any, Any, T]) -> T:
         """What the coroutine returns or raises. An interrupt of the caller (Ctrl-C) cancels it.
+        A step or workflow that raises SystemExit meanwhile raises it here.
 
         Raises PerdureError when called on the loop's own thread, which would wait for itself.
         """
@@ -67,11 +79,16 @@ class LoopThread:
             with contextlib.suppress(ValueError):  # it runs already
                 coroutine.close()
             raise
+        self._calls[future] = None
         try:
             return future.result()
         except BaseException:
             future.cancel()
+            if (ended := self._calls[future]) is not None:
+                raise ended from None
             raise
+        finally:
+            del self._calls[future]
 
     def end(self) -> None:
         """Close what is open, then stop."""

@@ -17,7 +17,7 @@ from perdure.kernel.actions import Continued, Transition
 from perdure.kernel.code.machine import CodeMachine
 from perdure.kernel.code.replay import GRACE
 from perdure.kernel.code.replay import since_continued as since
-from perdure.kernel.code.stuck import Stuck
+from perdure.kernel.code.stuck import Interrupted, Stuck
 from perdure.kernel.events import RunBegun
 from perdure.kernel.protocol import Machine
 from perdure.kernel.run import Run
@@ -53,6 +53,13 @@ def begin_at(live: LiveRun, due: int, created: int = 0) -> None:
     if isinstance(machine, CodeMachine) and (not live.run.begun or machine.calls.stuck):
         deadline = (due or created) + limit if created and limit is not None else None
         live.timers.arm(BEGIN, due, lambda: live.deliver(RunBegun(deadline)))
+
+
+def is_interrupted(live: LiveRun) -> bool:
+    """Whether the process ends in the middle of a turn of its code: what is in memory says more
+    than the journal."""
+    machine = live.machine
+    return isinstance(machine, CodeMachine) and isinstance(machine.calls.stuck, Interrupted)
 
 
 def begins_at(live: LiveRun) -> int | None:

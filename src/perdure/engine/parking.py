@@ -12,7 +12,7 @@ import logging
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Final
 
-from perdure.engine.coding import begins_at
+from perdure.engine.coding import begins_at, is_interrupted
 from perdure.model.durations import SECOND
 from perdure.model.errors import StoreError
 from perdure.stores.port import NEVER, Park
@@ -121,7 +121,10 @@ class Parking:
 
 def _next_time(live: LiveRun) -> int | None:
     """When a run at rest is due next by itself, NEVER if it only waits to be told something. None
-    where an attempt should be under way and is not: such a run must not be let go."""
+    where an attempt should be under way and is not, or the code stands half-way: such a run must
+    not be let go."""
+    if is_interrupted(live):
+        return None
     due = NEVER if live.run.deadline is None else live.run.deadline
     if (begin := begins_at(live)) is not None:
         due = min(due, begin)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from perdure.engine.coding import is_over
 from perdure.engine.outages import READING
 from perdure.kernel.code.machine import CodeMachine
-from perdure.kernel.code.stuck import Stuck
+from perdure.kernel.code.stuck import Interrupted, Stuck
 from perdure.model.errors import PayloadMissing, PerdureError, StoreError
 from perdure.stores.port import Mail
 from perdure.stores.takeover import ON_A_STALL
@@ -34,6 +34,8 @@ def undecided(shell: Shell, live: LiveRun, came: Any, error: Exception) -> None:
     elif isinstance(error, StoreError):
         shell.outages.note(READING, error)
         live.decide_later(came)
+    elif isinstance(error, Interrupted):
+        live.load_again()
     elif isinstance(error, Stuck):
         _log.error("%s: %s", name, error)
         _cannot_go_on(shell, live, came, str(error))

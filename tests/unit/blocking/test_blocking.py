@@ -169,3 +169,29 @@ def test_one_that_is_closed_says_so_and_mistakes_are_told_where_they_are_made() 
     wrong: Any = print
     with pytest.raises(DefinitionError, match="neither a step nor a workflow"):
         Engine("memory:", [wrong])
+
+
+@workflow(max_duration="1h")
+async def leaves(ctx: Context) -> None:
+    await double(1)
+    raise SystemExit(5)
+
+
+@step
+async def leaving() -> None:
+    raise SystemExit(5)
+
+
+@workflow(max_duration="1h")
+async def calls_leaving(ctx: Context) -> None:
+    await leaving()
+
+
+@pytest.mark.rule("D-29")
+@pytest.mark.parametrize("definition", [leaves, calls_leaving])
+def test_code_that_ends_the_process_ends_it_from_where_it_is_waited_for(definition: Any) -> None:
+    with pytest.raises(SystemExit) as ended, Engine("memory://", [definition, doubled]) as engine:
+        engine.run(definition)
+    assert ended.value.code == 5
+    with Engine("memory://", [doubled]) as engine:
+        assert engine.run(doubled, 2) == 4

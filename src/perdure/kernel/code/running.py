@@ -32,7 +32,7 @@ from perdure.kernel.code.handlings import Handlings
 from perdure.kernel.code.lines import line_in, line_of
 from perdure.kernel.code.loop import HotLoop, Timer
 from perdure.kernel.code.replay import GRACE, Recorded, Script, ask_recorded, script_of
-from perdure.kernel.code.stuck import ContinueAsNew, endless, exits, hot_loop
+from perdure.kernel.code.stuck import ContinueAsNew, Interrupted, endless, exits, hot_loop
 from perdure.kernel.code.turns import AT_REST
 from perdure.kernel.protocol import Deps, Load, Loaded
 from perdure.kernel.run import Run
@@ -102,8 +102,8 @@ class Running:
             calls.loop.run_ready()
         except HotLoop:
             self._hot()
-        except SystemExit as error:
-            self._exits(error)
+        except (SystemExit, KeyboardInterrupt) as error:
+            self._ends_process(error)
             raise
         if calls.stuck is not None or calls.new_timers:
             self._turn_over()
@@ -118,13 +118,16 @@ class Running:
             self.calls.loop.run_ready()
         except HotLoop:
             self._hot()
-        except SystemExit as error:
-            self._exits(error)
+        except (SystemExit, KeyboardInterrupt) as error:
+            self._ends_process(error)
             raise
         self._turn_over()
 
-    def _exits(self, error: SystemExit) -> None:
-        self._deps.told(self.run, exits(error.code, line_in(error)))
+    def _ends_process(self, error: BaseException) -> None:
+        """The code stands half-way: nothing more may be decided with it."""
+        self.calls.stuck = Interrupted("the process ends in the middle of a turn")
+        if isinstance(error, SystemExit):
+            self._deps.told(self.run, exits(error.code, line_in(error)))
 
     def _waits_for_ever(self, root: asyncio.Task[Raw]) -> None:
         if self.run.stopping is None:  # its end comes with its time to clean up

@@ -57,6 +57,11 @@ def exits(code: object, where: str) -> str:
     )
 
 
+class Interrupted(Stuck):
+    """The process ends in the middle of a turn: this copy of the code is of no use any more, the
+    run goes on elsewhere."""
+
+
 def hot_loop(where: str) -> Stuck:
     """The workflow never waits. `where`: ` at line 12 of orders.py`, or nothing."""
     return Stuck(

@@ -11,7 +11,9 @@ from typing import Any
 import pytest
 
 from perdure import Context, Signal, step, workflow
+from perdure.engine.clock import SystemClock
 from perdure.kernel.code.forbidden import ForbiddenInWorkflow
+from perdure.stores.memory import MemoryStore
 from tests.virtual.engines import engine_on
 from tests.virtual.loop import run
 from tests.virtual.stores import VirtualStore
@@ -63,6 +65,34 @@ def test_code_that_ends_the_process_is_told_with_its_run_and_line(
     assert said.startswith(
         f"{name}/1: its code ends the process at line {line} of test_told.py: SystemExit(5)"
     )
+
+
+@pytest.mark.parametrize("ending", [SystemExit, KeyboardInterrupt])
+def test_a_run_whose_code_ended_the_process_goes_on_in_the_next_one(
+    ending: type[BaseException],
+) -> None:
+    store = MemoryStore()
+    ends = [True]
+
+    @workflow(max_duration=None)
+    async def once(ctx: Context) -> int:
+        value = await work()
+        if ends:
+            ends.pop()
+            raise ending
+        return value
+
+    async def first() -> None:
+        async with engine_on(store, once, clock=SystemClock) as engine:
+            await (await engine.start(once, id="1")).result()
+
+    async def second() -> int:
+        async with engine_on(store, once, clock=SystemClock) as engine:
+            return await engine.get(once, "1").result(timeout=20)
+
+    with pytest.raises(ending):
+        asyncio.run(first())
+    assert asyncio.run(second()) == 7
 
 
 # ------------------------------------------------------------------ nothing can bring it on
