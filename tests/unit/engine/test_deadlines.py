@@ -10,9 +10,10 @@ import pytest
 
 from perdure import Context, step, workflow
 from perdure.engine.live_run import LiveRun
-from tests.virtual.engines import engine_on, graph, killed, task, wait_for
+from perdure.stores.port import Message
+from tests.virtual.engines import engine_on, graph, killed, task
 from tests.virtual.loop import run
-from tests.virtual.stores import VirtualStore
+from tests.virtual.stores import LateStore, VirtualStore
 
 done: list[str] = []
 
@@ -81,3 +82,36 @@ def test_nor_does_a_run_hear_of_it_again_that_is_loaded_while_it_cleans_up(
     run(main())
     assert done == ["cleaned up"]
     assert len(unheard) == 1
+
+
+@step
+async def slow() -> None:
+    done.append("slow")
+    await asyncio.sleep(5)
+
+
+late = graph("late", [task("slow")], max_duration="10s")
+
+
+@pytest.mark.parametrize("kind", [VirtualStore, LateStore])
+@pytest.mark.parametrize("signals", [0, 1, 2])
+def test_nothing_starts_of_a_run_whose_deadline_came_while_nobody_held_it(
+    kind: type[VirtualStore], signals: int
+) -> None:
+    async def main() -> None:
+        store = kind()
+        async with killed(store, late, slow) as first:
+            await first.start(late, id="1")
+            await asyncio.sleep(2)
+        for n in range(signals):
+            await store.post([Message("late", "1", f"m{n}", "signal", "go", b"1")])
+        await asyncio.sleep(20)
+        async with engine_on(store, late, slow) as second:
+            await asyncio.sleep(1)
+            assert await second.get(late, "1").status() == "failed"
+            shown = await second.get(late, "1").describe()
+            assert shown.failure is not None
+            assert shown.failure.kind == "workflow.timeout"
+
+    run(main())
+    assert done == ["slow"]
