@@ -180,6 +180,7 @@ class Shell:
             _log.info("%d run(s) of workers that died go on here", freed)
         with suppress(Unsupported):  # due runs and mail are found by looking, only later
             self._unsubscribe = self.store.subscribe(self._hinted, self._overheard)
+            self.births.hears = True
         if self._alone:
             self.leased(math.inf)
             await self.claims.open()  # runs ask for others
