@@ -72,8 +72,6 @@ class Dispatcher:
     ) -> None:
         self.handlers = handlers
         self.on_started: Callable[[Order], None] | None = None
-        #: How many attempts wait for something.
-        self.waiting = 0
         self._codec = codec
         self.clock = clock
         self._timeouts = timeouts
@@ -107,11 +105,7 @@ class Dispatcher:
             else:
                 order.waited = True
                 watch = self._watch(step)
-                self.waiting += 1
-                try:
-                    value = await rest_of(steps, context, waiting_for)
-                finally:
-                    self.waiting -= 1
+                value = await rest_of(steps, context, waiting_for)
         except BaseException as error:
             return self._ended_badly(order, step, watch, error)
         finally:
@@ -145,7 +139,7 @@ class Dispatcher:
             _this_task().uncancel()
             return self._failed(order, _timed_out(order, step), permanent=False)
         if not isinstance(error, Exception):
-            cause, error = error, Failure(str(error), kind=type(error).__name__)
+            cause, error = error, Failure(_text(error), kind=type(error).__name__)
             error.__cause__ = cause
         permanent = not _retries(self.handlers[order.type], order, error)
         return self._failed(order, error, permanent=permanent)
@@ -168,7 +162,7 @@ class Dispatcher:
             return None
         if timed_out:
             return self._failed(order, _timed_out(order, step), permanent=False)
-        return self._failed(order, Failure(str(error), kind="CancelledError"), permanent=False)
+        return self._failed(order, Failure(_text(error), kind="CancelledError"), permanent=False)
 
     def _revealed(self, input: Any, secrets: Mapping[str, str]) -> Any:
         if self._reveal is None:
@@ -262,6 +256,15 @@ def _retries(handler: Handler, attempt: Attempt, error: Exception) -> bool:
             "retry_on of node %s raised; its failure counts as permanent", attempt.node
         )
         return False
+
+
+def _text(error: BaseException) -> str:
+    try:
+        return str(error)
+    except (KeyboardInterrupt, SystemExit):
+        raise
+    except BaseException:  # it must not take the run down with it
+        return "(its message cannot be read)"
 
 
 def _traceback(error: BaseException) -> str:
