@@ -139,7 +139,7 @@ class Dispatcher:
             _this_task().uncancel()
             return self._failed(order, _timed_out(order, step), permanent=False)
         if not isinstance(error, Exception):
-            cause, error = error, Failure(_text(error), kind=type(error).__name__)
+            cause, error = error, Failure(self._said(error), kind=type(error).__name__)
             error.__cause__ = cause
         permanent = not _retries(self.handlers[order.type], order, error)
         return self._failed(order, error, permanent=permanent)
@@ -162,7 +162,12 @@ class Dispatcher:
             return None
         if timed_out:
             return self._failed(order, _timed_out(order, step), permanent=False)
-        return self._failed(order, Failure(_text(error), kind="CancelledError"), permanent=False)
+        failure = Failure(self._said(error), kind="CancelledError")
+        return self._failed(order, failure, permanent=False)
+
+    def _said(self, error: BaseException) -> str:
+        """What it says, if it can: to ask it is to run users' code."""
+        return record_failure(error, redact=self._redact or str).message
 
     def _revealed(self, input: Any, secrets: Mapping[str, str]) -> Any:
         if self._reveal is None:
@@ -256,15 +261,6 @@ def _retries(handler: Handler, attempt: Attempt, error: Exception) -> bool:
             "retry_on of node %s raised; its failure counts as permanent", attempt.node
         )
         return False
-
-
-def _text(error: BaseException) -> str:
-    try:
-        return str(error)
-    except (KeyboardInterrupt, SystemExit):
-        raise
-    except BaseException:  # it must not take the run down with it
-        return "(its message cannot be read)"
 
 
 def _traceback(error: BaseException) -> str:
