@@ -41,7 +41,7 @@ async def anything(value, *rest: int, **named: str):
 
 
 @step(timeout=None)
-def odd(thing: Odd = Odd(), gone: Missing = 3) -> None:
+def odd(thing: Nowhere = Odd(), gone: Missing = 3) -> None:
     ...
 
 
@@ -120,6 +120,8 @@ def test_a_model_of_another_library_describes_itself() -> None:
     Path("models.py").write_text(
         "from perdure import step\n"
         "class Model:\n"
+        "    @classmethod\n"
+        "    def model_validate(cls, value): ...\n"
         "    @classmethod\n"
         "    def model_json_schema(cls, ref_template):\n"
         "        ref = ref_template.format(model='Part')\n"

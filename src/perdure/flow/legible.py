@@ -36,7 +36,8 @@ _INSTEAD: Final[tuple[tuple[Any, str], ...]] = (
     (abc.Iterable, "use list[...]: a value is recorded whole"),
 )
 _RECORD: Final = "use JSON's own types, a dataclass, a msgspec.Struct or a pydantic model"
-_CODEC: Final = "class Mine(Codec, reads=[{}])"
+_CODEC: Final = "class Mine(Codec, reads=[{0}])"
+_OBJECT: Final = "; what is no value a step asks for, by current_step().resource({0})"
 _CONTAINERS: Final = (
     types.ListType, types.VarTupleType, types.TupleType, types.DictType, types.SetType,
     types.FrozenSetType, types.StructType, types.DataclassType, types.TypedDictType,
@@ -152,7 +153,7 @@ def _of_class(cls: type[Any], path: str) -> Iterator[str]:
     if cls.__module__.startswith("perdure."):
         instead = "it is no value: a workflow has its Context first, a step asks current_step()"
     elif not instead or pathlib.PurePath in cls.__mro__:
-        instead = f"{instead or _RECORD}; or say that a codec of yours reads it, {_CODEC}"
+        instead = f"{instead or _RECORD}; or say that a codec of yours reads it, {_CODEC}{_OBJECT}"
     name = cls.__qualname__ if cls.__module__ == "builtins" else f"{cls.__module__}.{cls.__name__}"
     yield (
         f"nothing says how one of {name}{_at(path)} is made from JSON: "

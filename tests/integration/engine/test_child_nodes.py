@@ -409,23 +409,38 @@ def test_a_name_that_nobody_knows_fails_the_node_and_code_that_is_elsewhere_is_a
     run(main())
 
 
+class Reversed(Codec):
+    def encode(self, value: object, /) -> bytes:
+        return msgspec.json.encode(super().encode(value).decode()[::-1])
+
+    def decode(self, data: bytes, type: Any, /) -> Any:
+        return super().decode(msgspec.json.decode(data, type=str)[::-1].encode(), type)
+
+
 @STORES
 def test_values_cross_the_border_to_a_codec_of_the_typed_doors_and_back(
     kind: type[VirtualStore],
 ) -> None:
-    class Reversed(Codec):
-        def encode(self, value: object, /) -> bytes:
-            return msgspec.json.encode(super().encode(value).decode()[::-1])
-
-        def decode(self, data: bytes, type: Any, /) -> Any:
-            return super().decode(msgspec.json.decode(data, type=str)[::-1].encode(), type)
-
     async def main() -> None:
         store = kind()
         things = (outer, ships, order, pay, charge)
         async with engine_on(store, *things, codec=Reversed()) as engine:
             assert await engine.run(outer, 7, id="1") == 7
             assert done == [7, 7]
+
+    run(main())
+
+
+@STORES
+def test_a_run_that_is_joined_with_an_input_of_which_none_could_be_made_is_read_by_its_codec(
+    kind: type[VirtualStore],
+) -> None:
+    joins = graph("joins", [child("pay", id="p", input="{{input}}")])
+
+    async def main() -> None:
+        async with engine_on(kind(), pay, charge, joins, codec=Reversed()) as engine:
+            await engine.run(pay, 7, id="p")
+            assert await engine.run(joins, "no number", id="1") == {"pay": {"paid": 7}}
 
     run(main())
 
