@@ -35,6 +35,8 @@ class LoopThread:
         self.closing: dict[object, Any] = {}
         #: Calls that are waited for; what ended them where code of users ended the process.
         self._calls: dict[concurrent.futures.Future[Any], BaseException | None] = {}
+        #: Held while a call begins: the loop may come to an end before it is in `_calls`.
+        self._beginning = threading.Lock()
         self._thread.start()
 
     def _run(self) -> None:
@@ -46,9 +48,10 @@ class LoopThread:
             except (SystemExit, KeyboardInterrupt) as error:
                 # Of a step or a workflow: it ends the process, from whoever waits here. What is
                 # open is closed on this loop still.
-                for future in list(self._calls):
-                    self._calls[future] = error
-                    future.cancel()
+                with self._beginning:
+                    for future in list(self._calls):
+                        self._calls[future] = error
+                        future.cancel()
 
     async def _wind_up(self) -> None:
         """End what an interrupt left behind: it may be closing something, and goes on with that."""
@@ -74,12 +77,13 @@ class LoopThread:
                     "an `async def` step or listener): use a plain `def` step, or perdure.Client "
                     "there"
                 )
-            future = asyncio.run_coroutine_threadsafe(coroutine, self._loop)
+            with self._beginning:
+                future = asyncio.run_coroutine_threadsafe(coroutine, self._loop)
+                self._calls[future] = None
         except BaseException:
             with contextlib.suppress(ValueError):  # it runs already
                 coroutine.close()
             raise
-        self._calls[future] = None
         try:
             return future.result()
         except BaseException:
@@ -88,7 +92,8 @@ class LoopThread:
                 raise ended from None
             raise
         finally:
-            del self._calls[future]
+            with self._beginning:
+                del self._calls[future]
 
     def end(self) -> None:
         """Close what is open, then stop."""
