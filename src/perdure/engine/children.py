@@ -147,7 +147,7 @@ def _made(
         )  # fmt: skip
     except Exception as error:
         # It fails the call, unless the run is there already: one that is joined has its own input.
-        return _refused(ask, error, former)
+        return _refused(ask, error, former, typed=typed)
     if owned:
         shell.births.expect(ask.call, request, beginning)
     else:
@@ -163,11 +163,13 @@ def _made(
     )  # fmt: skip
 
 
-def _refused(ask: Asking, error: Exception, former: Sequence[str] = ()) -> ChildStart:
+def _refused(
+    ask: Asking, error: Exception, former: Sequence[str] = (), *, typed: bool = False
+) -> ChildStart:
     child = ask.child
     refusal = msgspec.json.encode(record_failure(error, permanent=True))
-    name = (child.definition, child.id)
-    return ChildStart(ask.call, ask.node, name, None, None, refusal, not child.detached, former)
+    name, waits = (child.definition, child.id), not child.detached
+    return ChildStart(ask.call, ask.node, name, None, None, refusal, waits, former, typed)
 
 
 # ---------------------------------------------------------------------- with a row of its own

@@ -409,23 +409,38 @@ def test_a_name_that_nobody_knows_fails_the_node_and_code_that_is_elsewhere_is_a
     run(main())
 
 
+class Reversed(Codec):
+    def encode(self, value: object, /) -> bytes:
+        return msgspec.json.encode(super().encode(value).decode()[::-1])
+
+    def decode(self, data: bytes, type: Any, /) -> Any:
+        return super().decode(msgspec.json.decode(data, type=str)[::-1].encode(), type)
+
+
 @STORES
 def test_values_cross_the_border_to_a_codec_of_the_typed_doors_and_back(
     kind: type[VirtualStore],
 ) -> None:
-    class Reversed(Codec):
-        def encode(self, value: object, /) -> bytes:
-            return msgspec.json.encode(super().encode(value).decode()[::-1])
-
-        def decode(self, data: bytes, type: Any, /) -> Any:
-            return super().decode(msgspec.json.decode(data, type=str)[::-1].encode(), type)
-
     async def main() -> None:
         store = kind()
         things = (outer, ships, order, pay, charge)
         async with engine_on(store, *things, codec=Reversed()) as engine:
             assert await engine.run(outer, 7, id="1") == 7
             assert done == [7, 7]
+
+    run(main())
+
+
+@STORES
+def test_what_a_run_gave_that_was_joined_with_an_unfit_input_crosses_the_border_too(
+    kind: type[VirtualStore],
+) -> None:
+    joins = graph("joins", [child("pay", id="x", input="{{input}}")])
+
+    async def main() -> None:
+        async with engine_on(kind(), joins, pay, charge, codec=Reversed()) as engine:
+            await engine.start(pay, 5, id="x")
+            assert await engine.run(joins, "no cents", id="1") == {"pay": {"paid": 5}}
 
     run(main())
 
