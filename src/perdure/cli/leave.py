@@ -9,14 +9,18 @@ import threading
 import click
 
 
-def leave(code: int) -> None:
+def step_threads() -> frozenset[threading.Thread]:
+    """The threads of steps there are: before a command begins, none of them is its own."""
+    return frozenset(t for t in threading.enumerate() if t.name.startswith("perdure-step"))
+
+
+def leave(code: int, others: frozenset[threading.Thread]) -> None:
     """End with this code. An attempt whose thread goes on is not recorded: whoever goes on with
-    its run makes it again."""
-    for thread in threading.enumerate():
-        if thread.name.startswith("perdure-step"):
-            thread.join(0.2)
-            if thread.is_alive():
-                sys.stdout.flush()
-                sys.stderr.flush()
-                os._exit(code)
+    its run makes it again. `others`: threads of steps that are not this command's."""
+    for thread in step_threads() - others:
+        thread.join(0.2)
+        if thread.is_alive():
+            sys.stdout.flush()
+            sys.stderr.flush()
+            os._exit(code)
     click.get_current_context().exit(code)

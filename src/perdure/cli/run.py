@@ -15,7 +15,7 @@ from perdure.cli.exits import (
     usage,
 )
 from perdure.cli.inputs import read_config, read_value
-from perdure.cli.leave import leave
+from perdure.cli.leave import leave, step_threads
 from perdure.cli.options import (
     DurationType,
     FileType,
@@ -92,8 +92,9 @@ def run(
     command = _resume_command(job, apps)
     if run_id is None and outlives(store):
         job.parting = f"if this process dies, go on with: {command}"
+    others = step_threads()
     book, ending = _shown(job)
-    leave(_report(job, ending, book, command, as_json))
+    leave(_report(job, ending, book, command, as_json), others)
 
 
 def _check(

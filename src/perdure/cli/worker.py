@@ -10,7 +10,7 @@ import click
 
 from perdure.cli.app import check_steps, find_apps, load_apps
 from perdure.cli.exits import OK, usage
-from perdure.cli.leave import leave
+from perdure.cli.leave import leave, step_threads
 from perdure.cli.options import DurationType, FileType, json_option, shared, store_option
 from perdure.cli.output import line_to
 
@@ -50,9 +50,10 @@ def worker(
     # The stdout of before: what steps print goes elsewhere.
     events = line_to(sys.stdout) if as_json else None
     duty = Duty(definitions, names, shared(store), name, grace, hosts, quiet, events)
+    others = step_threads()
     with Lines() as screen:
         asyncio.run(serve(duty, screen))
-    leave(OK)
+    leave(OK, others)
 
 
 def _served(things: Sequence[str]) -> tuple[list[Any], list[str]]:

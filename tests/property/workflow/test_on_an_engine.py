@@ -75,7 +75,9 @@ async def play(definition: Workflow[Any, Any], random: Random) -> int:
     for life in range(LIVES + 1):
         within = random.choice(DEATHS) if dies and life < LIVES else 86_400
         park_after = random.choice([0.2, 10])
-        async with killed(store, definition, labour, poll=0.5, park_after=park_after) as engine:
+        async with killed(
+            store, definition, programs.other, labour, poll=0.5, park_after=park_after
+        ) as engine:
             started = await engine.start(definition, None, id="1", if_exists="join")
             telling = asyncio.create_task(tell(started, random, cancel=cancel))
             over = await has_ended(started, within)

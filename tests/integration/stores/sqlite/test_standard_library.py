@@ -27,6 +27,8 @@ def test_the_conformance_suite_holds_without_pysqlite3(tmp_path: Path) -> None:
     )
     done = subprocess.run(
         [sys.executable, "-c", code, "-q", "-m", "not slow",
+             # perdure is there before pytest, which would rewrite it for its plugin.
+             "-W", "ignore::pytest.PytestAssertRewriteWarning",
          "-k", "sqlite", "tests/conformance/store", "tests/unit/stores"],
         cwd=ROOT,
         env={**os.environ, "PYTHONPATH": f"{tmp_path}{os.pathsep}{ROOT / 'src'}"},
