@@ -15,8 +15,8 @@ from perdure.cli.output import instant, moment_near, took
 from perdure.client.engine import Engine
 from perdure.client.run import time_of
 from perdure.engine.handlers.http_options import HttpOptions
+from perdure.engine.outages import unrecorded
 from perdure.engine.secrets import Secrets
-from perdure.engine.unwritten import unrecorded
 from perdure.kernel.actions import CreateTask, FailTask, FinishRun, RetryTask
 
 if TYPE_CHECKING:

@@ -39,18 +39,21 @@ class Expected(msgspec.Struct):
 
 class Births:
     """By the id of the message that says whether it was made. `beats`: whether this worker beats;
-    else nothing would give back what it never hears of."""
+    else nothing would give back what it never hears of. `hears`: whether the store tells this
+    process what it posts; else no child would be born before it was given back."""
 
     def __init__(self, shell: Shell, *, beats: bool) -> None:
         self._shell = shell
         self._beats = beats
+        self.hears = False
         self._expected: dict[str, list[Expected]] = {}
 
     def takes(self, definition: Definition[object, object]) -> bool:
         """Whether a child of this definition is to be this worker's."""
         shell = self._shell
         room = len(shell.live) + len(self._expected) < MOST_LIVE
-        return self._beats and room and shell.may_claim and shell.claims.serves(definition)
+        there = self._beats and self.hears and room
+        return there and shell.may_claim and shell.claims.serves(definition)
 
     def expect(self, call: str, request: StartRequest, beginning: Beginning) -> None:
         """This call asks for the child. It may have asked before, with another key, and which of

@@ -168,8 +168,10 @@ def _refused(
 ) -> ChildStart:
     child = ask.child
     refusal = msgspec.json.encode(record_failure(error, permanent=True))
-    name, waits = (child.definition, child.id), not child.detached
-    return ChildStart(ask.call, ask.node, name, None, None, refusal, waits, former, typed)
+    name = (child.definition, child.id)
+    return ChildStart(
+        ask.call, ask.node, name, None, None, refusal, not child.detached, former, typed
+    )  # fmt: skip
 
 
 # ---------------------------------------------------------------------- with a row of its own

@@ -125,9 +125,16 @@ class Claims:
                     shell.in_hand.discard(claim.key)
             finally:
                 shell.in_hand -= keys
-            if len(claims) < BATCH:
+            if len(claims) < BATCH and not self._only_waited(claims):
                 break
         return taken
+
+    def _only_waited(self, claims: Sequence[Claim]) -> bool:
+        """Whether a run that came alone was let go of again at once: then nothing stands between
+        the next one and its turn. One that is held here may be the one that kills."""
+        if not claims or claims[-1].crashes < LONE_CRASHES:
+            return False
+        return claims[-1].key not in self._shell.live
 
     async def _watch(self) -> None:
         while True:

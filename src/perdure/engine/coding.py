@@ -111,9 +111,10 @@ def is_given_up(machine: Machine) -> bool:
 
 def give_up(machine: CodeMachine, why: str) -> None:
     """Run the code no more: the run can only end now."""
-    _log.warning("a run that is to end does so without its code: %s", why)
+    name = f"{machine.run.definition}/{machine.run.id}"
+    _log.warning("%s is to end, and does so without its code: %s", name, why)
     for said in machine.give_up(why):
-        _log.warning("the code would not end when it was given up: %s", said)
+        _log.warning("%s: its code would not end when it was given up: %s", name, said)
 
 
 async def recall(

@@ -72,8 +72,6 @@ class Dispatcher:
     ) -> None:
         self.handlers = handlers
         self.on_started: Callable[[Order], None] | None = None
-        #: How many attempts wait for something.
-        self.waiting = 0
         self._codec = codec
         self.clock = clock
         self._timeouts = timeouts
@@ -107,11 +105,7 @@ class Dispatcher:
             else:
                 order.waited = True
                 watch = self._watch(step)
-                self.waiting += 1
-                try:
-                    value = await rest_of(steps, context, waiting_for)
-                finally:
-                    self.waiting -= 1
+                value = await rest_of(steps, context, waiting_for)
         except BaseException as error:
             return self._ended_badly(order, step, watch, error)
         finally:
@@ -145,7 +139,7 @@ class Dispatcher:
             _this_task().uncancel()
             return self._failed(order, _timed_out(order, step), permanent=False)
         if not isinstance(error, Exception):
-            cause, error = error, Failure(str(error), kind=type(error).__name__)
+            cause, error = error, Failure(self._said(error), kind=type(error).__name__)
             error.__cause__ = cause
         permanent = not _retries(self.handlers[order.type], order, error)
         return self._failed(order, error, permanent=permanent)
@@ -168,7 +162,12 @@ class Dispatcher:
             return None
         if timed_out:
             return self._failed(order, _timed_out(order, step), permanent=False)
-        return self._failed(order, Failure(str(error), kind="CancelledError"), permanent=False)
+        failure = Failure(self._said(error), kind="CancelledError")
+        return self._failed(order, failure, permanent=False)
+
+    def _said(self, error: BaseException) -> str:
+        """What it says, if it can: to ask it is to run users' code."""
+        return record_failure(error, redact=self._redact or str).message
 
     def _revealed(self, input: Any, secrets: Mapping[str, str]) -> Any:
         if self._reveal is None:

@@ -157,14 +157,14 @@ class Effects:
 
     def arm_again(self, live: LiveRun, event: Any) -> None:
         """A timer's event changed nothing. Where it is awaited still, it came early: the clock
-        was set back between the timer and its turn."""
+        was set back between the timer and its turn. A run that is stopping awaits no deadline."""
         run = live.run
         if type(event) is TimerFired:
             state = run.nodes.get(event.node)
             due = None if state is None else state.not_before or state.wake_at
             if state is not None and (state.task, due) == (event.task, event.due):
                 self.wait(live, event.node, event.task, event.due)
-        elif type(event) is DeadlineReached and run.status == "running":
+        elif type(event) is DeadlineReached and run.status == "running" and run.stopping is None:
             self.deadline(live)
 
 

@@ -186,11 +186,11 @@ class LiveRun:
             self._queue((event,))
             self.pump()
 
-    def post(self, messages: Iterable[Mail]) -> None:
-        """Take messages, in whatever order they come; what is missing is fetched."""
+    def post(self, messages: Iterable[Mail], *then: Any) -> None:
+        """Take messages, in whatever order they come (what is missing is fetched), then events."""
         if self.dead:
             return
-        self._queue(self.mailbox.arrived(messages))
+        self._queue([*self.mailbox.arrived(messages), *then])
         if self.mailbox.missing:
             self.fetch_mail()
         self.pump()

@@ -26,6 +26,7 @@ from perdure.engine.coding import (
 )
 from perdure.engine.effects import Effects, Inputs
 from perdure.engine.live_run import LiveRun
+from perdure.engine.timers import DEADLINE
 from perdure.engine.undecided import ends_stalled
 from perdure.engine.values import Place
 from perdure.kernel.actions import (
@@ -42,6 +43,7 @@ from perdure.kernel.actions import (
 )
 from perdure.kernel.code.machine import CodeMachine
 from perdure.kernel.code.replay import GRACE
+from perdure.kernel.events import DeadlineReached
 from perdure.kernel.fold import fold_transition
 from perdure.kernel.protocol import Machine
 from perdure.kernel.run import Run
@@ -186,24 +188,32 @@ async def bring_to_life(
         epoch=claim.epoch, seq=recorded.seq, read=recorded.read,
     )  # fmt: skip
     live.outputs, live.signals = recorded.outputs, recorded.signals
-    late = run.deadline is not None and run.deadline <= shell.clock.now()
     # Nothing starts of a run that its mail, or its deadline, may end.
-    live.settling = bool(loaded.mail) or (late and run.stopping is None)
+    late = _late(run, shell.clock.now())
+    live.settling = bool(loaded.mail or late)
     live.work.held = live.settling or run.paused
     shell.enter(live, run)
+    if late:
+        live.timers.disarm(DEADLINE)
     if is_given_up(machine):
         if (grace := run.nodes.get(GRACE)) is not None and grace.wake_at is not None:
             shell.effects.wait(live, GRACE, grace.task, grace.wake_at)
-        live.post(loaded.mail)
+        live.post(loaded.mail, *late)
         return live
     _go_on(shell.effects, live, recorded, loaded.run.not_before)
     begin_at(live, loaded.run.not_before, loaded.run.created)
-    live.post(loaded.mail)
+    live.post(loaded.mail, *late)
     if not live.dead:
         ask_when_due(shell, live, loaded.mail, loaded.run.not_before)
     if not live.dead:
         live.work.start()
     return live
+
+
+def _late(run: Run, now: int) -> tuple[DeadlineReached, ...]:
+    """What the run is to be told after its mail, where its deadline came while nobody held it."""
+    over = run.deadline is not None and run.deadline <= now and run.stopping is None
+    return (DeadlineReached(),) if over else ()
 
 
 def _tell_of_crashes(claim: Claim, name: str) -> None:

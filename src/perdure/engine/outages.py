@@ -1,11 +1,12 @@
 """Outages: a store that is away is said to be so at once, then less and less often, and when it is
-back. A line for every try would bury what else happens.
+back. A line for every try would bury what else happens. Where it is not back in time, what it did
+not take is named.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Final
 
 from perdure.model.errors import StoreError
@@ -18,6 +19,8 @@ LONGEST_PAUSE: Final = 300.0
 #: Seconds after which somebody who failed and has not asked again is taken to be gone: tries are
 #: never so far apart.
 GIVEN_UP: Final = 60.0
+#: Runs that are named; of more it is only said how many there are.
+NAMED: Final = 10
 #: What runs in memory ask the store for, in words.
 READING: Final = "reading what runs have recorded"
 
@@ -67,3 +70,13 @@ class Outages:
         self._forget(now)
         if not self._failing:
             _log.warning("the store answers again, after %.1f s", now - self._since)
+
+
+def unrecorded(runs: Sequence[str]) -> str:
+    """What to say of runs whose last rows the store did not take before the engine had to go."""
+    named = ", ".join(runs[:NAMED]) or "some start"
+    more = f" and {len(runs) - NAMED} more" if len(runs) > NAMED else ""
+    return (
+        f"the store did not take the last rows of {named}{more}: what they say is not recorded, "
+        "and happens again"
+    )

@@ -30,13 +30,13 @@ from perdure.engine.ids import Ids
 from perdure.engine.lane import Lane
 from perdure.engine.live_run import LiveRun
 from perdure.engine.observing import Observer, shielded
-from perdure.engine.outages import READING, Outages
+from perdure.engine.outages import READING, Outages, unrecorded
 from perdure.engine.parking import Parking
 from perdure.engine.retention import purge_for_ever
 from perdure.engine.retrying import RetryRequest, Writer, retry
 from perdure.engine.starting import Beginning, begin, to_publish
 from perdure.engine.timeouts import Timeouts
-from perdure.engine.unwritten import Unwritten, unrecorded
+from perdure.engine.unwritten import Unwritten
 from perdure.engine.waiters import Waiters
 from perdure.engine.watchdog import Watchdog
 from perdure.kernel.actions import FinishRun, Transition
@@ -180,6 +180,7 @@ class Shell:
             _log.info("%d run(s) of workers that died go on here", freed)
         with suppress(Unsupported):  # due runs and mail are found by looking, only later
             self._unsubscribe = self.store.subscribe(self._hinted, self._overheard)
+            self.births.hears = True
         if self._alone:
             self.leased(math.inf)
             await self.claims.open()  # runs ask for others

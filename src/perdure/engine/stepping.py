@@ -7,9 +7,9 @@ usual, and a coroutine that never waits costs one call.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine, Generator
+from collections.abc import Awaitable, Callable, Coroutine, Generator
 from contextvars import Context
-from types import coroutine
+from types import CoroutineType, coroutine
 from typing import Any, TypeVar
 
 from perdure.model.errors import Failure
@@ -33,10 +33,16 @@ def first_part(
         steps = begin(attempt, step)
     except StopIteration as error:
         raise RuntimeError("StopIteration was raised") from error  # it must not look like a result
+    if type(steps) is not CoroutineType:
+        steps = _awaited(steps)  # a decorator's function may be marked as `async`, and give a task
     try:
         return steps, steps.send(None)
     except GeneratorExit as error:
         raise _told(error) from error
+
+
+async def _awaited(other: Awaitable[T]) -> T:
+    return await other
 
 
 @coroutine

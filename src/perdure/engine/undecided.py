@@ -11,7 +11,7 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING, Any
 
-from perdure.engine.coding import is_over
+from perdure.engine.coding import is_given_up, is_over
 from perdure.engine.outages import READING
 from perdure.kernel.code.machine import CodeMachine
 from perdure.kernel.code.stuck import Stuck
@@ -48,9 +48,9 @@ def undecided(shell: Shell, live: LiveRun, came: Any, error: Exception) -> None:
 def _cannot_go_on(shell: Shell, live: LiveRun, came: Any, why: str) -> None:
     """The code may have run half-way: its snapshot says more than its journal, and is dropped."""
     cancelled = any(ends_stalled(one) for one in (came, *(live.inbox or ())))
-    if isinstance(live.machine, CodeMachine) and (
-        cancelled or is_over(live.run, shell.clock.now())
-    ):
+    to_end = cancelled or is_over(live.run, shell.clock.now())
+    # Where it was loaded to end already, and could not, loading it once more would not help.
+    if to_end and isinstance(live.machine, CodeMachine) and not is_given_up(live.machine):
         shell.claims.given_up[live.key] = why
         live.load_again()
     else:

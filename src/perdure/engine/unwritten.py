@@ -3,17 +3,10 @@
 Nothing of such a row is durable: the run is let go, and loaded again from what is. Where the row
 had applied messages, each then gets a row of its own; the one whose row fails again is refused,
 with the error as the reason, and those after it have their turn. Kept in memory only: a process
-that does not know it yet finds it out in the same way. Here, too, is what is said of rows that the
-store did not take in time.
+that does not know it yet finds it out in the same way.
 """
 
 from __future__ import annotations
-
-from collections.abc import Sequence
-from typing import Final
-
-#: Runs that are named; of more it is only said how many there are.
-NAMED: Final = 10
 
 
 class Unwritten:
@@ -49,13 +42,3 @@ class Unwritten:
     def forget(self, key: bytes) -> None:
         """The run has ended, or left this process."""
         self._runs.pop(key, None)
-
-
-def unrecorded(runs: Sequence[str]) -> str:
-    """What to say of runs whose last rows the store did not take before the engine had to go."""
-    named = ", ".join(runs[:NAMED]) or "some start"
-    more = f" and {len(runs) - NAMED} more" if len(runs) > NAMED else ""
-    return (
-        f"the store did not take the last rows of {named}{more}: what they say is not recorded, "
-        "and happens again"
-    )

@@ -13,7 +13,7 @@ from typing import Final
 from perdure.kernel.actions import CancelTasks, FailTask, FinishRun, SetPaused
 from perdure.kernel.children import drained, let_go
 from perdure.kernel.events import DeadlineReached, RunCancelled, RunPaused, RunUnpaused
-from perdure.kernel.run import require_running
+from perdure.kernel.run import NodeState, require_running
 from perdure.kernel.turn import Turn
 from perdure.kernel.waits import fail
 from perdure.model.errors import Canceled, TimedOut
@@ -83,7 +83,7 @@ def stop_the_rest(turn: Turn) -> None:
     idle = tuple(
         node
         for node, state in run.nodes.items()
-        if state.status == "waiting" or (state.status == "pending" and state.not_before > turn.now)
+        if state.status == "waiting" or (state.status == "pending" and _to_come(turn, state))
     )
     if turn.plan.may_ask:
         others = drained(turn)
@@ -91,6 +91,12 @@ def stop_the_rest(turn: Turn) -> None:
         idle = (*idle, *others)
     if idle:
         turn.emit_cancel(CancelTasks(failure, idle, "canceled"))
+
+
+def _to_come(turn: Turn, state: NodeState) -> bool:
+    """Whether the attempt has not begun. A child is asked for when its timer says so: until then
+    it has not, however late the timer is."""
+    return state.not_before > turn.now or (state.child is not None and state.not_before > 0)
 
 
 def active_nodes(turn: Turn) -> tuple[str, ...]:

@@ -436,15 +436,15 @@ def test_values_cross_the_border_to_a_codec_of_the_typed_doors_and_back(
 
 
 @STORES
-def test_what_a_run_gave_that_was_joined_with_an_unfit_input_crosses_the_border_too(
+def test_a_run_that_is_joined_with_an_input_of_which_none_could_be_made_is_read_by_its_codec(
     kind: type[VirtualStore],
 ) -> None:
-    joins = graph("joins", [child("pay", id="x", input="{{input}}")])
+    joins = graph("joins", [child("pay", id="p", input="{{input}}")])
 
     async def main() -> None:
-        async with engine_on(kind(), joins, pay, charge, codec=Reversed()) as engine:
-            await engine.start(pay, 5, id="x")
-            assert await engine.run(joins, "no cents", id="1") == {"pay": {"paid": 5}}
+        async with engine_on(kind(), pay, charge, joins, codec=Reversed()) as engine:
+            await engine.run(pay, 7, id="p")
+            assert await engine.run(joins, "no number", id="1") == {"pay": {"paid": 7}}
 
     run(main())
 

@@ -71,3 +71,21 @@ def test_runs_that_only_wait_are_not_blamed_for_one_that_kills_its_workers(
             assert await engine.get(patient, "1").result(timeout=5) == 7
 
     run(main())
+
+
+def test_however_many_only_wait_others_have_their_turn_at_once() -> None:
+    async def main() -> None:
+        store = VirtualStore()
+        async with client_on(store) as client:
+            for n in range(100):
+                await client.start(ASKS, id=str(n))
+        for _ in range(LONE_CRASHES + 1):
+            async with killed(store, ASKS):
+                await asyncio.sleep(0.5)
+        async with engine_on(store, ASKS) as engine:
+            await client_on(store).start(ASKS, id="new")
+            await client_on(store).get(ASKS, "new").signal("go")
+            assert await engine.get(ASKS, "new").result(timeout=5) == {"ok": {}}
+            assert (await engine.get(ASKS, "99").describe()).status == "running"
+
+    run(main())

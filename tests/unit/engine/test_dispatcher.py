@@ -228,6 +228,25 @@ def test_other_exceptions_that_are_no_exception_are_failures_that_may_be_tried_a
 
 
 @pytest.mark.rule("D-29")
+@pytest.mark.parametrize("kind", [Odd, asyncio.CancelledError])
+def test_so_are_those_that_cannot_say_what_they_are(kind: type[BaseException]) -> None:
+    class Mute(kind):  # type: ignore[valid-type, misc]
+        def __str__(self) -> str:
+            raise ValueError
+
+    @step(retry=2)
+    async def raise_it() -> None:
+        raise Mute
+
+    async def main() -> None:
+        failure = await Desk(raise_it).failure(raise_it)
+        assert failure.kind in ("Mute", "CancelledError")
+        assert (failure.message[:28], failure.permanent) == ("(its message cannot be read:", False)
+
+    run(main())
+
+
+@pytest.mark.rule("D-29")
 def test_the_hosts_cancellation_is_not_swallowed_and_nothing_is_recorded() -> None:
     async def main() -> None:
         reports: list[Any] = []

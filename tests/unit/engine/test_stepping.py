@@ -36,6 +36,17 @@ def test_what_a_step_sets_in_its_context_is_seen_by_no_other_step() -> None:
     run(main())
 
 
+def test_a_function_may_give_anything_that_can_be_awaited(monkeypatch: pytest.MonkeyPatch) -> None:
+    # As one that a decorator made, and marked as `async`.
+    inner = paint.fn
+    monkeypatch.setattr(paint, "_fn", lambda color: asyncio.ensure_future(inner(color)))
+
+    async def main() -> None:
+        assert await Desk(paint).output(paint, "red") == ["none", "red"]
+
+    run(main())
+
+
 def test_a_step_sees_what_was_set_where_the_engine_was_opened() -> None:
     g = graph("g", [task("a", "paint", {"color": "red"})])
 

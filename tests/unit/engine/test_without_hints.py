@@ -7,6 +7,7 @@ import asyncio
 from collections.abc import Callable
 from typing import Any
 
+from perdure import Context, workflow
 from perdure.flow.step import step
 from perdure.model.errors import Unsupported
 from tests.virtual.engines import client_on, engine_on, graph, task, wait_for
@@ -42,5 +43,25 @@ def test_runs_and_signals_of_others_are_found_without_being_told_of() -> None:
             await started.signal("go")
             assert await started.result() == {"work": "done"}
             assert asyncio.get_running_loop().time() - began < 10
+
+    run(main())
+
+
+@workflow(max_duration=None)
+async def child(ctx: Context) -> str:
+    return await work()
+
+
+@workflow(max_duration=None)
+async def parent(ctx: Context) -> str:
+    return await ctx.child(child)
+
+
+def test_so_are_children_at_the_next_look() -> None:
+    async def main() -> None:
+        async with engine_on(SilentStore(), parent, child, work, poll=1) as engine:
+            began = asyncio.get_running_loop().time()
+            assert await engine.run(parent, id="1") == "done"
+            assert asyncio.get_running_loop().time() - began <= 3
 
     run(main())

@@ -320,6 +320,22 @@ def test_drain_of_a_paused_run_waits_for_no_child_that_may_not_have_been_asked_f
     assert kinds(h.fail("bad")) == ["FailTask", "CancelChild", "CancelTasks", "FinishRun"]
 
 
+@pytest.mark.rule("D-17")
+@pytest.mark.parametrize("initial", [0, 10])
+def test_drain_asks_for_no_child_again(draw: Draw, initial: int) -> None:
+    retry = {"attempts": 2, "initial": initial}
+    nodes = [fork("f"), task("bad"), task("slow"), child("pay", retry=retry)]
+    edges = [edge("f", "bad"), edge("f", "slow"), edge("f", "pay")]
+    h = draw(nodes, edges, on_failure="drain")
+    h.start()
+    found(h, "pay")
+    broke(h, "pay", BOOM)  # the next attempt may be due already, and its timer has yet to say so
+    step = h.fail("bad")
+    assert kinds(step) == ["FailTask", "CancelTasks"]
+    assert (of(step, CancelTasks)[0].nodes, h.status("pay")) == (("pay",), "canceled")
+    assert finish(h.complete("slow")).status == "failed"
+
+
 @pytest.mark.rule("D-8", "G-91")
 def test_a_retried_run_asks_for_its_child_again_under_the_same_id(draw: Draw) -> None:
     h = draw([task("a"), child("pay"), task("z")], chain("a", "pay", "z"))

@@ -57,6 +57,9 @@ class Starting(StoreBed):
         assert await outcomes(store, *batch) == ["created", "mine"]
         assert await outcomes(store, new(6, id="new", former=before)) == ["exists"]
         assert (await store.describe("order", "new")).key == key(5)
+        await start(store, new(7, id="both"), new(8, id="both", definition="order-v1"))
+        both = await start(store, new(9, id="both", former=before))
+        assert both == [Started("exists", key(7))], "its own name comes first"
 
     @scene
     async def test_a_batch_answers_each_run_and_the_good_ones_are_there(self, store: Store) -> None:

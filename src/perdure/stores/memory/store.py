@@ -129,12 +129,10 @@ class MemoryStore:
     def _start(self, new: NewRun) -> Started:
         if new.key in self._runs:
             return Started("mine", new.key)
-        for name in new.former:
+        for name in (new.definition, *new.former):
             if (known := self._ids.get((name, new.id))) is not None:
                 return Started("exists", known)
-        key = self._ids.setdefault((new.definition, new.id), new.key)
-        if key != new.key:
-            return Started("exists", key)
+        key = self._ids[new.definition, new.id] = new.key
         run = self._runs[key] = MemoryRun(new)
         self._moved(key, run)
         if isinstance(new.first.change, Finish):

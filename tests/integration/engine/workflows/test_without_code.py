@@ -346,3 +346,30 @@ def test_a_run_that_kills_its_workers_ends_without_its_code_once_it_is_cancelled
         assert live.status == "canceled"
 
     run(main())
+
+
+def test_one_that_cannot_end_so_either_stalls_and_is_not_loaded_again_and_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    tried: list[str] = []
+
+    def broken(_machine: Any, _kind: str, _reason: str) -> None:
+        tried.append("end")
+        if len(tried) > 20:
+            raise KeyboardInterrupt("it is tried without an end")
+        raise AssertionError("no such move")
+
+    monkeypatch.setattr("perdure.kernel.code.codeless._end", broken)
+
+    async def main() -> None:
+        store = VirtualStore()
+        await stalled(store)
+        async with engine_on(store, order(ships), part) as second:
+            started = second.get("order", "1")
+            await why(started)
+            await started.cancel("enough")
+            await asyncio.sleep(60)
+            assert "no such move" in await why(started)
+            assert tried == ["end"]
+
+    run(main())
