@@ -50,6 +50,22 @@ def test_attempts_are_told_from_one_and_a_retry_says_when() -> None:
     assert (view.status, view.attempt, view.since) == ("pending", 2, at(4))
 
 
+def test_only_what_was_under_way_is_begun_again_when_another_process_goes_on() -> None:
+    due = int((at(9) - datetime(1970, 1, 1, tzinfo=UTC)).total_seconds() * 1_000_000)
+    asked = {"definition": "pay", "id": "1"}
+    book, _ = folded(
+        CREATED, STARTED,
+        record("CreateTask", 0, "b", status="pending"), record("StartChild", 0, "b", **asked),
+        record("CreateTask", 0, "c", status="pending"), record("DispatchTask", 0, "c", attempt=1),
+        record("RetryTask", 1, "c", attempt=1, failure=LUCKLESS, not_before=due),
+        record("Claimed", 5), record("CompleteTask", 7, attempt=1),
+        record("CompleteTask", 7, "b", attempt=1),
+    )  # fmt: skip
+    assert {id: (view.lost, view.seconds) for id, view in book.nodes.items()} == {
+        "a": (1, 2.0), "b": (0, 7.0), "c": (0, None),
+    }  # fmt: skip
+
+
 def test_a_node_that_fails_for_good_says_why() -> None:
     book, told = folded(CREATED, STARTED, record("FailTask", 1, attempt=3, failure=LUCKLESS))
     assert told[-1] == "failed (attempt 3): unlucky: no luck"

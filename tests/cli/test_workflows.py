@@ -50,7 +50,9 @@ def test_what_it_waits_for_is_told_with_the_whole_command() -> None:
     assert "(perdure signal sign-up/ann confirmed JSON)" in result.stderr
     said = perdure("why", "sign-up/ann").stdout
     assert "wait:confirmed  waits for signal confirmed, for" in said
-    assert "-> perdure signal sign-up/ann confirmed JSON" in said
+    assert "-> perdure signal sign-up/ann confirmed JSON\n" in said
+    said = perdure("why", "sign-up/ann", "--store", "sqlite:///./perdure.db").stdout
+    assert "sign-up/ann confirmed JSON --store sqlite:///./perdure.db\n" in said
 
 
 @pytest.mark.parametrize(
@@ -140,12 +142,15 @@ def test_a_failure_names_the_call_that_ended_the_run_and_not_those_the_code_deal
 
 
 def test_a_retry_needs_the_code_and_does_again_what_failed() -> None:
-    perdure("run", "many.py:unlucky", "--id", "u", code=1)
+    told = perdure("run", "many.py:unlucky", "--id", "u", code=1).stderr
+    assert ": perdure retry unlucky/u --app many.py:unlucky && perdure run many.py" in told
+    said = perdure("why", "unlucky/u").stdout
+    assert "done again by: perdure retry unlucky/u --app FILE.py\n" in said
     assert "say where its code is" in perdure("retry", "unlucky/u", code=2).stderr
     missing = perdure("retry", "unlucky/u", "--app", "hello.py", code=2).stderr
     assert "unlucky is a workflow in Python, which hello.py does not have" in missing
     Path("mended").touch()
-    perdure("retry", "unlucky/u", "--app", "many.py")
+    perdure("retry", "unlucky/u", "--app", "many.py:unlucky")
     assert perdure("run", "many.py:unlucky", "--id", "u").stdout == '"at last"\n'
     assert calls() == ["mail 1", "refuse 1", "refuse 2", "refuse 1"]
 

@@ -87,6 +87,6 @@ class Engine(Serving, Client):
     def listen(self, event: type[Ev], /) -> Callable[[Listen[Ev]], Listen[Ev]]:
         """Decorate a function that is to hear of events of this class (see perdure.feed), after
         they are durable, one at a time and in order. It may be async. What it raises is logged
-        and changes nothing."""
+        and changes nothing. Raises InvalidRequest for what is no event."""
         made: Callable[[Listen[Ev]], Listen[Ev]] = self._apply(lambda: self._async.listen(event))
         return made

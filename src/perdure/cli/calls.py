@@ -21,10 +21,10 @@ _DIFFERS: Final = re.compile(
 )
 
 
-def value_of(node: str) -> str:
+def value_of(node: str) -> tuple[str, ...]:
     """What stands after the name of a signal in the command that sends it: code says of which
     type its value has to be, a document takes none as well."""
-    return " JSON" if is_call(node) else ""
+    return ("JSON",) if is_call(node) else ()
 
 
 def is_call(node: str) -> bool:

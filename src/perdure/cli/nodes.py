@@ -70,9 +70,10 @@ class Change(msgspec.Struct, frozen=True):
 class NodeBook:
     """`nodes` by id, in the order in which they were reached; `paused`: since when; `kept`: the
     signals that no node took yet, by message id, as (name, since). `how`: the command that sends
-    a signal, for what is told of a node that waits for one."""
+    a signal, by its name and maybe what stands for a value, for what is told of a node that waits
+    for one."""
 
-    def __init__(self, how: Callable[[str], str] | None = None) -> None:
+    def __init__(self, how: Callable[..., str] | None = None) -> None:
         self.nodes: dict[str, NodeView] = {}
         self.paused: datetime | None = None
         self.kept: dict[str, tuple[str, datetime]] = {}
@@ -93,16 +94,17 @@ class NodeBook:
         return [] if fold is None else fold(self, record)
 
     def restarted(self, time: datetime) -> None:
-        """Another process goes on: what was under way begins again now."""
+        """Another process goes on: what was under way begins again now. Not a run that is asked
+        for: that goes its own way."""
         for view in self.having("pending"):
-            if view.since is None or view.since < time:
+            if view.child is None and (view.since is None or view.since < time):
                 view.since = time
 
     def waiting(self, view: NodeView) -> str:
         """What a node waits for, and how it is told."""
         if not view.signal or self._how is None:
             return view.waits
-        return f"{view.waits} ({self._how(view.signal)}{value_of(view.node)})"
+        return f"{view.waits} ({self._how(view.signal, *value_of(view.node))})"
 
     def _view(self, node: str) -> NodeView:
         """The node's view; a new one where what was recorded of it before is not known here."""
@@ -243,7 +245,8 @@ class NodeBook:
 
     def _claimed(self, record: Mapping[str, Any]) -> list[Change]:
         for view in self.having("pending"):
-            view.lost += 1
+            if view.child is None and view.since is not None and view.since <= record["time"]:
+                view.lost += 1
         self.restarted(record["time"])
         return []
 

@@ -151,7 +151,7 @@ def _shown(job: Job) -> tuple[NodeBook, Ending]:
     book = NodeBook()
     if outlives(job.store):
         name = f"{job.name}/{job.id}"
-        book = NodeBook(lambda signal: command_of("signal", name, signal, store=job.store))
+        book = NodeBook(lambda *words: command_of("signal", name, *words, store=job.store))
     with screen_for(book, graph) as screen:
         progress = Progress(job.name, job.id, book, screen, parting=job.parting)
         return book, asyncio.run(work(job, progress))
@@ -186,7 +186,8 @@ def _failed(name: str, ending: Ending, book: NodeBook, job: Job, command: str) -
     if not outlives(job.store):
         return lines
     show = command_of("show", name, "--history", store=job.store)
-    retry = command_of("retry", name, store=job.store)
+    code = () if job.definition.source else ("--app", job.document)
+    retry = command_of("retry", name, *code, store=job.store)
     return (
         f"{lines}\nWhat happened, step by step: {show}"
         f"\nWhen the cause is mended, what failed is done again: {retry} && {command}"

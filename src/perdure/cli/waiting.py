@@ -157,7 +157,7 @@ def _wait(standing: Standing, view: NodeView, now: datetime, tell: Tell) -> Caus
     sent = any(one.kind == "signal" and one.name == view.signal for one in standing.mail)
     # A second one would be kept for whatever waits for it next.
     name = f"{row.definition}/{row.id}"
-    advice = "" if sent else tell("signal", name, view.signal) + value_of(view.node)
+    advice = "" if sent else tell("signal", name, view.signal, *value_of(view.node))
     return Cause("signal", text, view.node, since, view.wake_at, advice)
 
 

@@ -45,7 +45,7 @@ def watch(name: RunName, timeout: float | None, store: str, as_json: bool) -> No
     from perdure.cli.nodes import NodeBook
 
     url = existing(store)
-    book = NodeBook(lambda signal: command_of("signal", str(name), signal, store=store))
+    book = NodeBook(lambda *words: command_of("signal", str(name), *words, store=store))
     info, output, failure = asyncio.run(_watch(url, name, book, timeout))
     unended = "has not ended" if timeout is None else f"has not ended within {timeout:g} s"
     tell_outcome(name, info, output, failure, book, as_json=as_json, unended=unended)

@@ -97,6 +97,7 @@ async def _attempts(client: Client, row: RunRow) -> Mapping[str, int]:
 
 
 def _print_ended(standing: Standing, info: RunInfo, store: str) -> None:
+    from perdure.cli.app import find_apps
     from perdure.cli.failed import failed_run
 
     name = f"{info.workflow}/{info.id}"
@@ -109,7 +110,8 @@ def _print_ended(standing: Standing, info: RunInfo, store: str) -> None:
     given_up = [view.node for view in standing.book.having("canceled")]
     if given_up and not standing.book.code:
         click.echo(f"  given up with it: {', '.join(given_up)}")
-    again = command_of("retry", name, store=store)
+    here = not standing.book.code or find_apps(())  # a retry runs it
+    again = command_of("retry", name, *(() if here else ("--app", "FILE.py")), store=store)
     click.echo(f"It ended{ended}, version {info.version}. What failed is done again by: {again}")
 
 

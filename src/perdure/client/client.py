@@ -43,7 +43,7 @@ from perdure.model.status import RunStatus
 from perdure.stores.port import RunQuery, Store
 from perdure.telemetry import Telemetry
 from perdure.telemetry.observation import UNOBSERVED, Call, Unobserved
-from perdure.telemetry.service import OPENTELEMETRY, telemetry_of
+from perdure.telemetry.service import OPENTELEMETRY, checked_telemetry, telemetry_of
 
 I = TypeVar("I")  # noqa: E741
 O = TypeVar("O")  # noqa: E741
@@ -76,7 +76,7 @@ class Client:
         self._codec = JsonCodec() if codec is None else TypedCodec(codec)
         self._clock = SystemClock()
         self._new_id = Ids(self._clock.now).text
-        self._telemetry = telemetry
+        self._telemetry = checked_telemetry(telemetry)
         self._telling = Telling(self._clock.now)
         self._driver = self._driver_of(store)
 

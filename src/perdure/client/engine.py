@@ -8,7 +8,7 @@ import os
 import signal
 import socket
 from collections.abc import Callable, Iterable, Mapping
-from typing import Self, TypeVar
+from typing import Any, Self, TypeVar
 
 from perdure.client.client import Client, Listen
 from perdure.client.working import Working
@@ -22,13 +22,13 @@ from perdure.engine.resources import Resources
 from perdure.engine.secrets import Secrets
 from perdure.engine.shell import PARK_AFTER, POLL, Shell
 from perdure.expr import reveal
-from perdure.feed import ClientEvent
+from perdure.feed import ClientEvent, RunEvent
 from perdure.flow.calling import STEP_TYPE
 from perdure.flow.codec import Codec, StepValues
 from perdure.flow.driver import Driver, Duties, Host, driver_as
 from perdure.flow.registry import Listed, Registry
 from perdure.model.durations import SECOND, Duration, microseconds
-from perdure.model.errors import Unsupported
+from perdure.model.errors import InvalidRequest, Unsupported
 from perdure.stores.port import Store, WorkerInfo
 from perdure.telemetry import Telemetry
 
@@ -178,9 +178,15 @@ class Engine(Client):
     def listen(self, event: type[Ev], /) -> Callable[[Listen[Ev]], Listen[Ev]]:
         """Decorate a function that is to hear of events of this class (see perdure.feed), after
         they are durable, one at a time and in order. It may be async. What it raises is logged
-        and changes nothing."""
-        if issubclass(event, ClientEvent):
+        and changes nothing. Raises InvalidRequest for what is no event."""
+        if _is_event(event, ClientEvent):
             return super().listen(event)
+        if not _is_event(event, RunEvent):
+            raise InvalidRequest(
+                f"an engine tells nothing of {getattr(event, '__name__', event)}: listen to an "
+                "event of perdure.feed, to RunEvent for all about its runs, or to ClientEvent for "
+                "all of its own calls"
+            )
 
         def register(call: Listen[Ev]) -> Listen[Ev]:
             self._shell.feed.listen(event, call)
@@ -195,6 +201,10 @@ class Engine(Client):
     def _info(self, worker: str) -> WorkerInfo:
         host = socket.gethostname()
         return WorkerInfo(worker, self._name or f"{host}:{os.getpid()}", host, os.getpid())
+
+
+def _is_event(kind: Any, of: type) -> bool:
+    return isinstance(kind, type) and issubclass(kind, of)
 
 
 def _host_of(driver: Driver) -> Host:

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from perdure.conformance.bed import StoreBed
 from perdure.conformance.driver.stage import DriverBed
 from perdure.conformance.report import examine
+from perdure.model.errors import Unsupported
 
 USAGE = "usage: python -m perdure.conformance [--quick] MODULE:SUITE"
 
@@ -28,7 +29,11 @@ def main(words: Sequence[str]) -> int:
         hint = "make it a subclass of StoreSuite or DriverSuite"
         sys.stderr.write(f"{module} has no suite {name}: {hint}\n")
         return 2
-    report = examine(suite(), slow=not quick)
+    try:
+        report = examine(suite(), slow=not quick)
+    except Unsupported as error:
+        sys.stderr.write(f"{error}\n")
+        return 2
     sys.stdout.write(f"{report}\n")
     return 1 if report.failed else 0
 

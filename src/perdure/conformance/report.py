@@ -13,6 +13,7 @@ from perdure.conformance.driver.stage import DriverBed
 from perdure.conformance.driver.suite import DriverSuite
 from perdure.conformance.gaps import gap_of
 from perdure.conformance.store.suite import StoreSuite
+from perdure.model.errors import Unsupported
 
 #: The suites whose cases a subclass is not to lose silently.
 KITS: Final[tuple[type[Any], ...]] = (StoreSuite, DriverSuite)
@@ -49,7 +50,10 @@ def cases(suite: object) -> list[str]:
 
 def examine(suite: StoreBed | DriverBed, *, slow: bool = True) -> Report:
     """Play every case, one after another; without the long ones if not `slow`. A case that skips
-    itself (unittest.SkipTest) is uncovered."""
+    itself (unittest.SkipTest) is uncovered. Raises Unsupported where python leaves out what the
+    cases assert (`-O`)."""
+    if not __debug__:
+        raise Unsupported("python -O leaves out what the cases check: examine without -O")
     passed: list[str] = []
     failed: dict[str, str] = {}
     declared: dict[str, str] = {}

@@ -70,7 +70,8 @@ class Startable(Protocol):
 
 def child_problems(document: Document, definitions: Mapping[str, Startable]) -> Iterator[Finding]:
     """Runs that are asked for and cannot begin; doubts about names that are not known here, since
-    a document may be published."""
+    a document may be published, and about runs that an id names and no input begins, since they
+    may be there."""
     for node in document.nodes:
         if node.type == CHILD and isinstance(node.spec, dict):
             yield from _child(node, node.spec, definitions)
@@ -96,8 +97,14 @@ def _child(
     try:
         definition.check_input(None if input is None else msgspec.json.encode(input))
     except InvalidRequest as error:
-        place = f"{at}/input" if input is not None else at
-        yield Finding(place, str(error), node.id, f"give what {name} asks for")
+        hint = f"give what {name} asks for"
+        if input is not None:
+            yield Finding(f"{at}/input", str(error), node.id, hint)
+        elif spec.get("id") is None:
+            yield Finding(at, str(error), node.id, hint)
+        else:
+            hint += ", unless the run is always there already"
+            yield Finding(at, str(error), node.id, hint, "warning")
 
 
 def _holds_template(value: Any) -> bool:

@@ -66,6 +66,16 @@ class _Default:
     unfit: bool = False
 
 
+def checked_telemetry(given: object) -> Telemetry | None:
+    """What was given, if it can be. Raises InvalidOptions."""
+    if given is None or isinstance(given, Telemetry):
+        return given
+    raise InvalidOptions(
+        f"telemetry= takes a perdure.telemetry.Telemetry and not {type(given).__name__}: give "
+        "Telemetry(tracer_provider=…, meter_provider=…)"
+    )
+
+
 def telemetry_of(given: Telemetry | None) -> Telemetry | None:
     """What was given, or the process's own; None where nothing collects anything."""
     chosen = _default() if given is None else given

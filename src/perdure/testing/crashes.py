@@ -72,12 +72,14 @@ async def crash_everywhere(
         at = 1
         while (life := await play.once(at, when)).crash is not None:
             crash = f"killed {when} write {at} ({life.crash})"
-            assert life.end == wanted, f"{crash}, the run ends {life.end}, and else {wanted}"
+            if life.end != wanted:
+                raise AssertionError(f"{crash}, the run ends {life.end}, and else {wanted}")
             for step, times in life.repeated():
-                assert step in allowed, (
-                    f"{crash}, step {step} is done twice: let it look at "
-                    "current_step().idempotency_key, and say may_repeat=[…] of it"
-                )
+                if step not in allowed:
+                    raise AssertionError(
+                        f"{crash}, step {step} is done twice: let it look at "
+                        "current_step().idempotency_key, and say may_repeat=[…] of it"
+                    )
                 repeated[step] += times
             points, at = points + 1, at + 1
     return CrashReport(points, dict(repeated))

@@ -55,7 +55,8 @@ class HandTimeouts(Timeouts):
     def done(self, watch: Watch) -> None:
         """See Timeouts.done."""
         watch.over = True
-        self._watched.remove(watch)
+        if watch in self._watched:  # and not closed before
+            self._watched.remove(watch)
 
     def close(self) -> None:
         """See Timeouts.close."""

@@ -8,8 +8,7 @@ not do the same again is told, as it would be in production, a restart later.
 from __future__ import annotations
 
 import asyncio
-import inspect
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from functools import partial
 from typing import Any, Final, TypeVar
@@ -135,14 +134,7 @@ class FakedSteps(StepHandler):
         made = self._made[step.name] = self._made.get(step.name, 0) + 1
         replies = await stage.replies(step.name, attempt.node)
         reply = replies[min(made, len(replies)) - 1]
-        await asyncio.sleep(reply.delay / SECOND)
-        if reply.failure is not None:
-            raise reply.failure()
-        if reply.call is None:
-            return reply.result
-        fake: Callable[..., Any] = reply.call
-        result = fake(*bound.args, **bound.kwargs)
-        return await result if inspect.isawaitable(result) else result
+        return await reply.given(*bound.args, **bound.kwargs)
 
 
 class FakedNodes:
@@ -157,10 +149,7 @@ class FakedNodes:
     ) -> Any:
         """What the reply comes to, in its time."""
         reply = await self.to(workflow, node, step, number, *args)
-        await asyncio.sleep(reply.delay / SECOND)
-        if reply.failure is not None:
-            raise reply.failure()
-        return reply.result if reply.call is None else reply.call(*args)
+        return await reply.given(*args, **kwargs)
 
     async def to(self, workflow: str, node: str, step: str, number: int, *args: Any) -> Reply:
         """The reply to attempt `number`, from 0."""

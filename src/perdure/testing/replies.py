@@ -6,18 +6,20 @@
     {"status": 503, "headers": {…}, "body": …}    of an HTTP node
     [ …, … ]                                      one for each attempt; the last one is repeated
 
-From Python an exception is raised, and a function is called with the step's input. A result that
-looks like an instruction is wrapped: {"result": {"fail": 1}}.
+From Python an exception is raised, and a function (also an async one) is called with the step's
+input. A result that looks like an instruction is wrapped: {"result": {"fail": 1}}.
 """
 
 from __future__ import annotations
 
+import asyncio
+import inspect
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 import msgspec
 
-from perdure.model.durations import microseconds
+from perdure.model.durations import SECOND, microseconds
 from perdure.model.errors import Failure, InvalidOptions, InvalidRequest
 from perdure.model.guesses import did_you_mean
 
@@ -33,8 +35,19 @@ class Reply(msgspec.Struct, frozen=True):
     delay: int = 0
     result: Any = None
     failure: Callable[[], Exception] | None = None
-    call: Callable[[Any], Any] | None = None
+    call: Callable[..., Any] | None = None
     response: tuple[int, Mapping[str, str], Any] | None = None
+
+    async def given(self, /, *args: Any, **kwargs: Any) -> Any:
+        """What it comes to, in its time: a result, or what is raised. `args`, `kwargs`: for
+        `call`, which may be async."""
+        await asyncio.sleep(self.delay / SECOND)
+        if self.failure is not None:
+            raise self.failure()
+        if self.call is None:
+            return self.result
+        result = self.call(*args, **kwargs)
+        return await result if inspect.isawaitable(result) else result
 
 
 def replies_of(mock: Any, at: str, *, http: bool) -> tuple[Reply, ...]:

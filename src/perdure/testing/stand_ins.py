@@ -46,10 +46,7 @@ class Answers:
         """What the reply comes to, in its time: a result, or what is raised. `args`, `kwargs`: for
         a function of the mocks'."""
         reply = await self.to(workflow, node, step, number)
-        await asyncio.sleep(reply.delay / SECOND)
-        if reply.failure is not None:
-            raise reply.failure()
-        return reply.result if reply.call is None else reply.call(*args, **kwargs)
+        return await reply.given(*args, **kwargs)
 
     async def to(self, workflow: str, node: str, step: str, number: int) -> Reply:
         """The reply to attempt `number`, from 0; its delay has not passed yet."""
@@ -130,10 +127,7 @@ class MockedHttp(HttpHandler):
             await asyncio.sleep(limit / SECOND)
             took = f"{request.shown}: took over {limit / SECOND:g} s"
             raise Failure(took, kind="http-timeout")
-        await asyncio.sleep(reply.delay / SECOND)
-        if reply.failure is not None:
-            raise reply.failure()
-        said: Any = reply.result if reply.call is None else reply.call(attempt.input)
+        said = await reply.given(attempt.input)
         status, headers, body = reply.response or (200, {}, said)
         if status not in request.expect:
             titled = {key.title(): value for key, value in headers.items()}

@@ -15,6 +15,7 @@ from perdure.codec.values import JsonCodec
 from perdure.conformance import DriverSuite
 from perdure.drivers import Driver, Duties, Host, NativeDriver, Outcome, StartRequest, driver_as
 from perdure.engine.clock import SystemClock
+from perdure.feed import RunEvent
 from perdure.model.definition import Definition
 from perdure.model.errors import DefinitionError
 from perdure.model.status import RunStatus
@@ -181,7 +182,7 @@ def test_a_driver_that_executes_is_told_what_and_when_and_asked_for_nothing_else
                 with pytest.raises(Unsupported, match="Somebody cannot do that"):
                     await asked
             with pytest.raises(Unsupported):
-                engine.listen(object)(lambda event: None)
+                engine.listen(RunEvent)(lambda event: None)
 
     asyncio.run(play())
 

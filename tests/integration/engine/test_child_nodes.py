@@ -109,11 +109,15 @@ def test_a_childs_failure_is_the_nodes(kind: type[VirtualStore]) -> None:
 @STORES
 def test_a_run_that_is_there_is_joined_with_its_own_input(kind: type[VirtualStore]) -> None:
     joins = graph("joins", [child("pay", id="x", input=9)])
+    only = graph("only", [child("pay", id="x")])
 
     async def main() -> None:
-        async with engine_on(kind(), joins, pay, charge) as engine:
+        async with engine_on(kind(), joins, only, pay, charge) as engine:
+            with pytest.raises(RunFailed, match="pay needs an input"):
+                await engine.run(only, id="1")
             await engine.start(pay, 5, id="x")
             assert await engine.run(joins, id="1") == {"pay": {"paid": 5}}
+            assert await engine.run(only, id="2") == {"pay": {"paid": 5}}
 
     run(main())
 

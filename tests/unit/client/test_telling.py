@@ -15,6 +15,7 @@ from perdure import (
     AlreadyStarted,
     Client,
     Context,
+    Engine,
     InvalidRequest,
     NotFound,
     Signal,
@@ -51,6 +52,13 @@ def hear(client: Client | blocking.Client, kind: type[Any] = ClientEvent) -> lis
 
 def shown(events: list[Any]) -> list[tuple[Any, ...]]:
     return [(type(e).__name__, e.workflow, e.run_id, getattr(e, "signal", None)) for e in events]
+
+
+@pytest.mark.parametrize("kind", [int, "WorkflowFailed", RunEvent | ClientEvent, print])
+def test_an_engine_refuses_what_is_no_event(kind: Any) -> None:
+    engine = Engine(MemoryStore())
+    with pytest.raises(InvalidRequest, match=r"an engine tells nothing of .*: listen to an event"):
+        engine.listen(kind)(print)
 
 
 @pytest.mark.rule("W-57")

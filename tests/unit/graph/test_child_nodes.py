@@ -87,6 +87,8 @@ def test_the_schema_has_its_keys() -> None:
         ({"workflow": "payment", "input": "x"}, "error", "input", "give what payment asks for"),
         ({"workflow": "payment", "input": [1]}, "error", "input", "Expected `int`, got `array`"),
         ({"workflow": "payment"}, "error", "", "payment needs an input, and none was given"),
+        ({"workflow": "payment", "id": "x"}, "warning", "", "unless the run is always there"),
+        ({"workflow": "payment", "id": "x", "input": "x"}, "error", "input", "Expected `int`"),
         ({"workflow": "nothing", "input": 1}, "error", "input", "takes no input"),
     ],
 )

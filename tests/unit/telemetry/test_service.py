@@ -8,6 +8,7 @@ from types import ModuleType
 
 import pytest
 
+from perdure import Client, Engine
 from perdure.errors import InvalidOptions
 from perdure.telemetry import Telemetry
 from perdure.telemetry.service import OPENTELEMETRY, _Default, telemetry_of
@@ -20,6 +21,13 @@ def test_without_opentelemetry_it_says_what_to_install(monkeypatch: pytest.Monke
     with pytest.raises(InvalidOptions) as refused:
         Telemetry()
     assert str(refused.value) == "telemetry needs the extra [otel]: pip install 'perdure[otel]'"
+
+
+def test_what_is_no_telemetry_is_refused_where_it_is_given() -> None:
+    for given in ("otlp", object):
+        for kind in (Client, Engine):
+            with pytest.raises(InvalidOptions, match="give Telemetry"):
+                kind("memory:", telemetry=given)  # type: ignore[arg-type]
 
 
 @pytest.mark.rule("W-63")

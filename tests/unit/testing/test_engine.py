@@ -296,6 +296,29 @@ def test_copies_of_a_step_are_faked_with_it_and_values_may_be_a_codec_s() -> Non
     play(test())
 
 
+def test_steps_that_are_under_way_when_a_test_ends_are_let_go_without_a_word(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    hanging = asyncio.Event()
+
+    @step(timeout="1m")
+    async def hang() -> None:
+        hanging.set()
+        await asyncio.Event().wait()
+
+    @workflow(max_duration=None)
+    async def hangs(ctx: Context) -> None:
+        await hang()
+
+    async def test() -> None:
+        async with TestEngine() as engine:
+            await engine.start(hangs, id="1")
+            await hanging.wait()
+
+    asyncio.run(test())
+    assert not caplog.records
+
+
 def test_nothing_is_left_over_when_a_test_ends_with_runs_that_wait() -> None:
     async def test() -> TestEngine:
         engine = TestEngine()

@@ -164,6 +164,22 @@ def test_the_workflows_own_failure_is_the_runs() -> None:
     assert caught.value.kind == "ValueError"
 
 
+def test_a_value_that_does_not_fit_is_no_fact_and_the_next_one_is_waited_for() -> None:
+    wrong: list[str] = []
+
+    @workflow(max_duration="1d")
+    async def patient(ctx: Context) -> list[str]:
+        try:
+            await ctx.wait(confirmed)
+        except InvalidRequest as error:
+            wrong.append(str(error))
+        return [await ctx.wait(confirmed), await ctx.wait(confirmed)]
+
+    played = play(patient, signals=[("1h", "confirmed", 5), ("2h", "confirmed", "Ann")])
+    assert (played.result(), played.seconds) == (["Ann", "Ann"], 7_200.0)
+    assert wrong[0].startswith("signal confirmed: ")
+
+
 def test_a_signal_that_nobody_took_is_noted() -> None:
     @workflow(max_duration="1h")
     async def deaf(ctx: Context) -> None:

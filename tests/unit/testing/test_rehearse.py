@@ -193,6 +193,13 @@ class SoldOut(Failure, kind="sold-out", permanent=True):
 def test_from_python_exceptions_are_raised_and_functions_called() -> None:
     graph = chain(task("a", retry={"attempts": 3}), output="{{tasks.a.output}}")
     assert rehearse(graph, {"input": 20, "steps": {"a": lambda n: n + 1}}).output == 21
+
+    async def later(n: int) -> int:
+        await asyncio.sleep(5)
+        return n + 1
+
+    slowly = rehearse(graph, {"input": 20, "steps": {"a": later}})
+    assert (slowly.output, slowly.seconds) == (21, 5.0)
     failed = rehearse(graph, {"steps": {"a": [ValueError("odd"), SoldOut("none left")]}})
     assert failed.nodes["a"].failure is not None
     assert failed.nodes["a"].failure["kind"] == "sold-out"

@@ -145,6 +145,14 @@ def test_a_played_workflow_calls_graphs_whose_nodes_are_answered_for() -> None:
     }
     played = play(order, steps=answers, beside=[paying])
     assert played.result() == 3
+
+    async def asked(spec: Any) -> dict[str, Any]:
+        return {"at": spec["url"]}
+
+    async def charged(given: Any) -> int:
+        return len(given)
+
+    assert play(order, steps={"paying.ask": asked, charge: charged}, beside=[paying]).result() == 1
     assert [call.step for call in played.calls] == ["paying.ask", "paying.ask", "charge"]
     with pytest.raises(InvalidRequest, match="step charge is called"):
         play(order, steps={"paying.ask": {"status": 200}}, beside=[paying])
