@@ -56,8 +56,13 @@ def check_function(function: Callable[..., Any], skip: int = 0) -> bool:
     if not inspect.isfunction(function):
         return True  # refused elsewhere
     signature = function_signature(function)
-    annotated = [(f"parameter {p.name!r}", p.annotation) for p in signature.parameters.values()]
-    annotated = [*annotated[skip:], ("its return value", signature.return_annotation)]
+    # One with a default need not be recorded: what cannot be is refused where it is passed.
+    annotated = [
+        (f"parameter {p.name!r}", p.annotation)
+        for p in [*signature.parameters.values()][skip:]
+        if p.default is _EMPTY
+    ]
+    annotated.append(("its return value", signature.return_annotation))
     namespace = getattr(inspect.unwrap(function), "__globals__", {})
     known, faults = True, []
     for what, annotation in annotated:

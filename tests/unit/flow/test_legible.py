@@ -252,3 +252,14 @@ def test_a_mailbox_whose_type_is_not_complete_says_so() -> None:
 
     with pytest.raises(InvalidOptions, match=r"not complete yet.*declare it below that"):
         Signal("ok", Open)
+
+
+def test_what_a_parameter_falls_back_to_need_not_be_recorded() -> None:
+    @step
+    async def charge(order: Order, through: Plain = Plain()) -> None: ...  # noqa: B008
+
+    @step
+    def charge_by(order: Order, *, through: Plain | None = None) -> None: ...
+
+    assert charge.types_known
+    assert charge_by.types_known
