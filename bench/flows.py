@@ -28,6 +28,8 @@ LIVE: Final = 1_000
 
 _go = Signal(SIGNAL, NoneType)
 _open = asyncio.Event()
+#: One for each step that has begun to stay.
+_staying: list[None] = []
 
 
 @workflow(name="ten", max_duration=None)
@@ -53,6 +55,7 @@ async def waiting_flow(ctx: Context) -> None:
 @step(name="stay")
 async def stay() -> None:
     """Lasts until it is told."""
+    _staying.append(None)
     await _open.wait()
 
 
@@ -99,13 +102,14 @@ async def rate(place: Place, width: int) -> float:
 async def step_bytes(width: int) -> float:
     """What one of so many parallel steps costs in memory while it waits."""
     _open.clear()
+    _staying.clear()
     with tracing():
         async with Engine("memory:", [staying, stay], park_after=NEVER) as engine:
             few = await engine.start(staying, 1)
-            await _all_begun(engine, 1)
+            await _all_begun(1)
             before = allocated()
             run = await engine.start(staying, width)
-            await _all_begun(engine, width + 1)
+            await _all_begun(width + 1)
             found = (allocated() - before) / width
             _open.set()
             await few.result()
@@ -113,8 +117,8 @@ async def step_bytes(width: int) -> float:
     return found
 
 
-async def _all_begun(engine: Engine, steps: int) -> None:
-    await until(lambda: engine._shell.dispatcher.waiting >= steps)
+async def _all_begun(steps: int) -> None:
+    await until(lambda: len(_staying) >= steps)
 
 
 def _bytes(workload: str, case: str, found: float, most: int) -> Figure:
