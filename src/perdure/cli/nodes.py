@@ -7,15 +7,15 @@ demo's account.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import Any, Final
 
 import msgspec
 
 from perdure.cli.calls import given_up, value_of, waiting
 from perdure.cli.output import moment_near, took, visible
+from perdure.model.moments import moment
 
-_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 #: Of a task that is not resolved.
 OPEN: Final = ("pending", "waiting")
 
@@ -297,7 +297,7 @@ def _time(microseconds: int | None) -> datetime | None:
     if microseconds is None:
         return None
     try:
-        return _EPOCH + timedelta(microseconds=microseconds)
+        return moment(microseconds)
     except OverflowError:  # thousands of years from now: no calendar has it
         return datetime.max.replace(tzinfo=UTC)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar, overload
 
@@ -28,6 +28,7 @@ from perdure.model.errors import (
     TimedOut,
 )
 from perdure.model.failure import FailureRecord
+from perdure.model.moments import moment
 from perdure.model.names import check_run_id
 from perdure.model.status import RunStatus
 from perdure.stores.port import RunRow
@@ -39,7 +40,6 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 #: Stands for an argument that was not given, where None is a value.
 KEEP: Final[Any] = object()
@@ -269,4 +269,4 @@ def info_of(row: RunRow) -> RunInfo:
 
 def time_of(microseconds_since_epoch: int) -> datetime:
     """An aware UTC datetime of a stored time."""
-    return _EPOCH + timedelta(microseconds=microseconds_since_epoch)
+    return moment(microseconds_since_epoch)

@@ -6,7 +6,7 @@ An Observer like any other: with no listener it is not there and costs nothing.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final
 
 from perdure.codec.failures import failure_from
@@ -41,6 +41,7 @@ from perdure.kernel.actions import (
 from perdure.model import errors
 from perdure.model.errors import Failure, RunFailed
 from perdure.model.failure import FailureRecord
+from perdure.model.moments import moment
 
 if TYPE_CHECKING:
     from perdure.engine.dispatcher import Order
@@ -48,7 +49,6 @@ if TYPE_CHECKING:
     from perdure.engine.shell import Shell
     from perdure.kernel.run import Run
 
-_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _UNKNOWN: Final = FailureRecord("unknown", "no reason was recorded")
 
 
@@ -198,4 +198,4 @@ def _step_failure(record: FailureRecord | None) -> Failure:
 
 def time_of(microseconds: int) -> datetime:
     """An aware UTC datetime of a recorded time."""
-    return _EPOCH + timedelta(microseconds=microseconds)
+    return moment(microseconds)

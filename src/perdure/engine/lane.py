@@ -70,13 +70,7 @@ class Lane(Generic[Row, Answer]):
                 self._go_on()
             elif len(waiting) >= self._most and self._under_way is None:
                 self._flush()  # a whole batch: the store may begin while others are decided
-        elif self._at_once:
-            self._under_way = alone = [(row, then)]
-            try:
-                self._send((row,), partial(self._answered, alone))
-            except Exception as error:
-                self._answered(alone, error)
-        elif self._alone():
+        elif self._at_once or self._alone():
             self._write([(row, then)])
         else:
             waiting.append((row, then))

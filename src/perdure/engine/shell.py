@@ -250,7 +250,7 @@ class Shell:
             self.unrecorded = left
             _log.error("%s", unrecorded(left))
         await self.feed.close(max(grace, 1.0))
-        await self._forget_all()
+        await self.forget_all()
         for handler in self._handlers.values():
             await handler.close()
         await self.watchdog.close()
@@ -259,7 +259,8 @@ class Shell:
         except StoreError as error:
             _log.warning("could not sign off (%s): the next worker finds the runs", error)
 
-    async def _forget_all(self) -> None:
+    async def forget_all(self) -> None:
+        """Let everything in memory go; what is not durable never was."""
         self.commits.abandon()
         self.starts.abandon()
         for future in self._starting:

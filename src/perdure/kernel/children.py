@@ -15,9 +15,9 @@ from perdure.kernel.actions import CancelChild, CreateTask, StartChild
 from perdure.kernel.child_ids import derived_id
 from perdure.kernel.plan import PlannedNode
 from perdure.kernel.run import NodeState
-from perdure.kernel.tasks import input_failure
-from perdure.kernel.turn import NeedLoad, Turn
-from perdure.model.errors import InvalidRequest, StoreError
+from perdure.kernel.tasks import or_failed
+from perdure.kernel.turn import Turn
+from perdure.model.errors import InvalidRequest
 from perdure.model.guesses import did_you_mean
 from perdure.model.names import check_name, check_run_id
 
@@ -27,14 +27,10 @@ CHILD_KEYS: Final = ("workflow", "id", "input")
 def ask(turn: Turn, node: PlannedNode) -> None:
     """Create the node's task and ask for its run; a node whose spec cannot be resolved, or names
     no run that can be, is recorded failed with the reason, never retried (G-68)."""
-    try:
-        definition, id, input = _asked(turn, node)
-    except (NeedLoad, StoreError):
-        raise
-    except Exception as error:
-        failure = input_failure(node.id, error)
-        turn.emit(CreateTask(turn.new_id(), node.id, "failed", failure=failure))
+    asked = or_failed(turn, node, _asked)
+    if asked is None:
         return
+    definition, id, input = asked
     task = turn.new_id()
     turn.emit(CreateTask(task, node.id, "pending", input))
     turn.emit(StartChild(task, node.id, definition, id, wake_at=until(turn, node)))

@@ -5,7 +5,8 @@ A worker sees plain JSON, never a template (G-66).
 
 from __future__ import annotations
 
-from typing import Protocol
+from collections.abc import Callable
+from typing import Protocol, TypeVar
 
 from msgspec import Raw
 
@@ -17,6 +18,8 @@ from perdure.kernel.turn import NeedLoad, Turn
 from perdure.model.errors import StoreError
 from perdure.model.failure import FailureRecord
 
+T = TypeVar("T")
+
 
 class HasRun(Protocol):
     """Whoever decides on a run's snapshot."""
@@ -25,15 +28,9 @@ class HasRun(Protocol):
 
 
 def schedule(turn: Turn, node: PlannedNode) -> None:
-    """Create the node's task and dispatch it; a node whose input cannot be resolved is recorded
-    failed with the reason, never dispatched nor retried (G-68)."""
-    try:
-        input = resolved(turn, node)
-    except (NeedLoad, StoreError):
-        raise
-    except Exception as error:
-        failure = input_failure(node.id, error)
-        turn.emit(CreateTask(turn.new_id(), node.id, "failed", failure=failure))
+    """Create the node's task and dispatch it."""
+    input = or_failed(turn, node, resolved)
+    if input is None:
         return
     task, id, secrets = turn.new_id(), node.id, node.spec.secrets
     if secrets:
@@ -43,10 +40,18 @@ def schedule(turn: Turn, node: PlannedNode) -> None:
     turn.actions.append(DispatchTask(task, id, 0, 0, node.queue))
 
 
-def input_failure(node: str, error: Exception) -> FailureRecord:
-    """The failure of a node whose input cannot be resolved, or not be used."""
-    message = f"the input of node {node} cannot be resolved: {error}"
-    return FailureRecord("input", message, permanent=True)
+def or_failed(turn: Turn, node: PlannedNode, resolve: Callable[[Turn, PlannedNode], T]) -> T | None:
+    """What a node's spec comes to; where it cannot be resolved, None, and the node is recorded
+    failed with the reason, never dispatched nor retried (G-68)."""
+    try:
+        return resolve(turn, node)
+    except (NeedLoad, StoreError):
+        raise
+    except Exception as error:
+        message = f"the input of node {node.id} cannot be resolved: {error}"
+        failure = FailureRecord("input", message, permanent=True)
+        turn.emit(CreateTask(turn.new_id(), node.id, "failed", failure=failure))
+        return None
 
 
 def resolved(turn: Turn, node: PlannedNode) -> Raw:

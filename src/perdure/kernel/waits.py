@@ -14,10 +14,9 @@ from msgspec import Raw
 from perdure.kernel.actions import ConsumeSignal, CreateTask, ResolveWait
 from perdure.kernel.plan import PlannedNode
 from perdure.kernel.run import KeptSignal, NodeState
-from perdure.kernel.tasks import input_failure, resolved
-from perdure.kernel.turn import EMPTY, NeedLoad, Turn
+from perdure.kernel.tasks import or_failed, resolved
+from perdure.kernel.turn import EMPTY, Turn
 from perdure.kernel.wait_specs import WaitSpecError, awaited, wake_time
-from perdure.model.errors import StoreError
 from perdure.model.failure import FailureRecord
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
@@ -25,13 +24,8 @@ _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 def park(turn: Turn, node: PlannedNode) -> None:
     """Create the wait's task: waiting, or completed if it is over already, or failed."""
-    try:
-        input = resolved(turn, node)
-    except (NeedLoad, StoreError):
-        raise
-    except Exception as error:
-        failure = input_failure(node.id, error)
-        turn.emit(CreateTask(turn.new_id(), node.id, "failed", failure=failure))
+    input = or_failed(turn, node, resolved)
+    if input is None:
         return
     try:
         spec = _spec(turn, node, input)

@@ -7,16 +7,16 @@ clock or does I/O.
 from __future__ import annotations
 
 from contextvars import ContextVar
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from perdure.model.errors import NotFound
+from perdure.model.moments import moment
 
 if TYPE_CHECKING:
     import logging
 
 T = TypeVar("T")
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class ResourceLookup(Protocol):
@@ -95,7 +95,7 @@ class StepContext:
         """When this attempt's time is over (aware, UTC), or None."""
         if self._deadline is None:
             return None
-        return _EPOCH + timedelta(microseconds=self._deadline)
+        return moment(self._deadline)
 
     @property
     def logger(self) -> logging.Logger:

@@ -5,19 +5,15 @@ The words are the same in every store; looking and publishing are one step of th
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
-from typing import Final
-
 from perdure.model.errors import InvalidRequest
+from perdure.model.moments import moment
 from perdure.stores.port import StoredDefinition
-
-_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def taken(definition: StoredDefinition, hash: str, created: int) -> InvalidRequest:
     """The error of publishing a definition whose label is that of another one, which has this
     hash and was made known at this time (µs)."""
-    since = _EPOCH + timedelta(microseconds=created)
+    since = moment(created)
     return InvalidRequest(
         f"version {definition.version} of {definition.name} is known already with other content "
         f"(hash {hash[:12]}, from {since:%Y-%m-%d %H:%M} UTC, this one is "

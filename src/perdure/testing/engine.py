@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
 from typing import Any, Final, Self, TypeVar, overload
 
 from msgspec import UNSET
@@ -26,6 +26,7 @@ from perdure.flow.registry import Listed, Registry
 from perdure.flow.step import Step
 from perdure.model.driving import Outcome
 from perdure.model.durations import Duration, microseconds
+from perdure.model.moments import moment
 from perdure.model.names import check_run_id
 from perdure.testing.fakes import Fake, FakedTasks, answer_of
 from perdure.testing.hand_clock import HandClock, HandTimeouts
@@ -42,7 +43,6 @@ PATIENCE: Final = 0.5
 STILL: Final = 2.0
 #: Longer than any test: nobody polls, nothing is parked.
 _EVER: Final = 10**9
-_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class TestEngine(Engine):
@@ -129,7 +129,7 @@ class TestEngine(Engine):
 
     def now(self) -> datetime:
         """The time (aware, UTC), as workflows see it."""
-        return _EPOCH + timedelta(microseconds=self._hand.now())
+        return moment(self._hand.now())
 
     async def advance(self, by: Duration, /) -> None:
         """Let so much time pass: whatever becomes due happens in order, each at its own time, and
@@ -201,16 +201,8 @@ class TestEngine(Engine):
 
     async def _die(self) -> None:
         """Be dead, as if the process had been killed: nothing more is written."""
-        shell = self._shell
-        shell.stopping = True
-        shell.commits.abandon()
-        shell.starts.abandon()
-        for live in list(shell.live.values()):
-            live.die()
-        shell.live.clear()
-        shell.timeouts.close()
-        self._native.waiters.close()
-        await shell._end_tasks()
+        self._shell.stopping = True
+        await self._shell.forget_all()
 
     def _let_go(self) -> None:
         """Close the code of runs that still wait, outside of any event loop."""

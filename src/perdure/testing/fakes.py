@@ -68,8 +68,6 @@ class FakedTasks(TaskHandler):
 
     def __init__(self, steps: Any, threads: int | None) -> None:
         super().__init__(steps, threads)
-        # Nothing is called past `perform`.
-        self._calls = {name: (bind, fn, False) for name, (bind, fn, _) in self._calls.items()}
         self.fakes: dict[str, Fake[Any]] = {}
         self.done: dict[str, Counter[tuple[str, str, str, int]]] = {}
         #: Counts what happens, for whoever waits until nothing does.
@@ -99,8 +97,7 @@ class FakedTasks(TaskHandler):
         fake = self.fakes.get(step.name)
         try:
             if fake is None:
-                of_step = step.is_async
-                return await super().perform(step, function, of_step, context, args, kwargs)
+                return await super().perform(step, function, is_async, context, args, kwargs)
             bound = function_signature(function).bind(*args, **kwargs)
             bound.apply_defaults()
             return await super().perform(

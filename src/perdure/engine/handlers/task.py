@@ -102,9 +102,6 @@ class TaskHandler:
             args, kwargs = bind(attempt.input.get("input", UNSET))
         except InvalidRequest as error:
             raise Permanent(error) from error
-        if is_async:
-            made: Coroutine[Any, Any, Any] = function(*args, **kwargs)
-            return made
         return self.perform(self._steps[name], function, is_async, context, args, kwargs)
 
     def perform(

@@ -37,7 +37,7 @@ from perdure.kernel.code.call import (
 from perdure.kernel.code.lines import line_here
 from perdure.kernel.code.loop import Timer, WorkflowLoop
 from perdure.kernel.code.stuck import Evicted, Stuck, hot_loop
-from perdure.kernel.fold import FOLDS, create_task
+from perdure.kernel.fold import FOLDS
 from perdure.kernel.protocol import Deps
 from perdure.kernel.run import KeptSignal, Run
 from perdure.model.errors import Canceled
@@ -97,8 +97,7 @@ class Calls:
     def dispatch(self, call: Call) -> CallFuture:
         """A call of a step or of another run is awaited: it is to run."""
         loop = self.loop
-        future = call.future = CallFuture(loop=loop)
-        future._calls, future.members = self, (call,)
+        future = call.future = future_of(self, (call,))
         if not loop.alive:
             return future
         call.cleaning = self.stop_seen or CLEANING.get()
@@ -118,8 +117,7 @@ class Calls:
             created = CreateTask(task, node, "pending")
         else:
             created = CreateTask(task, node, "pending", input, digest=digest_of(input))
-        create_task(self.run, created)
-        self.actions.append(created)
+        self.emit(created)
         if (child := call.child) is not None:
             detached = call.kind == SPAWN
             self.emit(StartChild(task, node, child.definition, child.id, detached))

@@ -41,7 +41,6 @@ from perdure.kernel.events import (
     SignalReceived,
     TimerFired,
 )
-from perdure.kernel.fold import complete_task
 from perdure.kernel.retries import when_again
 from perdure.kernel.run import require_running
 from perdure.kernel.tasks import stale
@@ -82,9 +81,7 @@ def on_node_completed(machine: Running, event: NodeCompleted) -> str | None:
     ignored = stale(machine, event)
     if ignored is None:
         calls, node, output = machine.calls, event.node, event.output
-        action = CompleteTask(event.task, node, event.attempt, output)
-        complete_task(machine.run, action)
-        calls.actions.append(action)
+        calls.emit(CompleteTask(event.task, node, event.attempt, output))
         calls.completed(node, output)
         machine.run_on()
     return ignored
