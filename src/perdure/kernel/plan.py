@@ -59,11 +59,13 @@ class PlannedNode(msgspec.Struct, frozen=True):
     workflow: str | None = None
     #: Of a wait for a signal: whether it completes when it times out, and does not fail.
     goes_on: bool = False
-    #: Its spec's own, looked up once.
+    #: Its spec's own, looked up once; `secrets` None where there are none.
     constant: bool = False
+    secrets: Mapping[str, str] | None = None
 
     def __post_init__(self) -> None:
         force_setattr(self, "constant", self.spec.constant)
+        force_setattr(self, "secrets", self.spec.secrets or None)
 
     @property
     def works(self) -> bool:
