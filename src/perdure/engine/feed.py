@@ -13,11 +13,6 @@ from perdure.codec.failures import failure_from
 from perdure.engine.listeners import Listen, Listeners
 from perdure.feed import (
     ReportIgnored,
-    StepCompleted,
-    StepFailed,
-    StepRetrying,
-    StepSkipped,
-    StepStarted,
     WaitEnded,
     WaitStarted,
     WorkflowCanceled,
@@ -25,8 +20,15 @@ from perdure.feed import (
     WorkflowFailed,
     WorkflowPaused,
     WorkflowStarted,
+    WorkflowStepCompleted,
+    WorkflowStepFailed,
+    WorkflowStepRetrying,
+    WorkflowStepSkipped,
+    WorkflowStepStarted,
+    WorkflowTimedOut,
     WorkflowUnpaused,
 )
+from perdure.feed.view import trigger_of
 from perdure.kernel.actions import (
     CancelTasks,
     CompleteTask,
@@ -65,7 +67,7 @@ class Feed:
             self._shell.observers.append(self)
             self._shell.on_ignored = self.ignored
         self._listeners.add(kind, call)
-        if issubclass(StepStarted, kind):
+        if issubclass(WorkflowStepStarted, kind):
             self._shell.dispatcher.on_started = self.started
 
     async def close(self, seconds: float) -> None:
@@ -78,7 +80,11 @@ class Feed:
         """See Observer.entered."""
         if live.seq == 1:
             at = time_of(run.at)
-            self._publish(WorkflowStarted, live, time=at, version=live.definition.version)
+            definition = live.definition
+            self._publish(
+                WorkflowStarted, live, time=at, version=definition.version,
+                steps=definition.planned, trigger=trigger_of(run.metadata),
+            )  # fmt: skip
 
     def recorded(self, live: LiveRun, transition: Transition) -> None:
         """See Observer.recorded."""
@@ -93,7 +99,7 @@ class Feed:
         """An attempt begins."""
         at = time_of(self._shell.clock.now())
         self._listeners.tell(
-            StepStarted(
+            WorkflowStepStarted(
                 workflow=order.workflow, run_id=order.run_id, time=at, step=order.node,
                 attempt=order.number + 1,
             )
@@ -119,29 +125,29 @@ Told = Iterator[tuple[type[Any], dict[str, Any]]]
 def _created(live: LiveRun, action: CreateTask) -> Told:
     step = {"step": action.node}
     if action.status == "skipped":
-        yield StepSkipped, step
+        yield WorkflowStepSkipped, step
     elif action.status == "failed":
-        yield StepFailed, {**step, "attempt": 0, "failure": _step_failure(action.failure)}
+        yield WorkflowStepFailed, {**step, "attempt": 0, "failure": _step_failure(action.failure)}
     elif action.status == "waiting":
         until = None if action.wake_at is None else time_of(action.wake_at)
         yield WaitStarted, {**step, "signal": action.awaited_signal, "until": until}
 
 
 def _completed(live: LiveRun, action: CompleteTask) -> Told:
-    yield StepCompleted, {"step": action.node, "attempt": action.attempt + 1}
+    yield WorkflowStepCompleted, {"step": action.node, "attempt": action.attempt + 1}
 
 
 def _failed(live: LiveRun, action: FailTask) -> Told:
     failure = _step_failure(action.failure)
     yield (
-        StepFailed,
+        WorkflowStepFailed,
         {"step": action.node, "attempt": action.attempt + 1, "failure": failure},
     )
 
 
 def _retrying(live: LiveRun, action: RetryTask) -> Told:
     yield (
-        StepRetrying,
+        WorkflowStepRetrying,
         {
             "step": action.node,
             "attempt": action.attempt + 1,
@@ -160,7 +166,7 @@ def _resolved(live: LiveRun, action: ResolveWait) -> Told:
 def _cancelled(live: LiveRun, action: CancelTasks) -> Told:
     for node in action.nodes:
         failure = _step_failure(action.failure)
-        yield StepFailed, {"step": node, "attempt": 0, "failure": failure}
+        yield WorkflowStepFailed, {"step": node, "attempt": 0, "failure": failure}
 
 
 def _paused(live: LiveRun, action: SetPaused) -> Told:
@@ -177,7 +183,15 @@ def _finished(live: LiveRun, action: FinishRun) -> Told:
         details = record.details
         node = details.get("node") if isinstance(details, dict) else None
         step = node if isinstance(node, str) else ""
-        yield WorkflowFailed, {"step": step, "failure": failure_from(record, RunFailed)}
+        kind = WorkflowTimedOut if _reached_deadline(live, record, step) else WorkflowFailed
+        yield kind, {"step": step, "failure": failure_from(record, RunFailed)}
+
+
+def _reached_deadline(live: LiveRun, record: FailureRecord, step: str) -> bool:
+    """Whether the run failed by its deadline, and not by something else that took too long."""
+    deadline = live.run.deadline
+    timed_out = record.kind == errors.TimedOut.kind and not step
+    return timed_out and deadline is not None and live.run.at >= deadline
 
 
 _EVENTS: Final[dict[type, Callable[[LiveRun, Any], Told]]] = {
