@@ -95,5 +95,5 @@ def complete(turn: Turn, event: NodeCompleted) -> None:
         failure = FailureRecord("routing", message, permanent=True)
         turn.emit(FailTask(event.task, node, event.attempt, failure))
         return
-    turn.emit(CompleteTask(event.task, node, event.attempt, event.output))
+    turn.emit(CompleteTask(event.task, node, event.attempt, event.output, None, event.metadata))
     turn.remember(node, event.output)
