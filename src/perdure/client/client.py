@@ -26,7 +26,6 @@ from perdure.flow.codec import Codec, TypedCodec, codec_of, written
 from perdure.flow.driver import Driver, driver_as
 from perdure.flow.known import KnownWorkflow
 from perdure.flow.step import Step
-from perdure.flow.workflow import Workflow
 from perdure.model.carrier import checked_carrier
 from perdure.model.definition import Definition
 from perdure.model.driving import StartRequest
@@ -340,8 +339,7 @@ class Client:
 
     def _written(self, definition: Definition[Any, Any], value: Any) -> Raw:
         """A value for a run of this definition, as it is recorded."""
-        typed = definition.kind == Workflow.kind
-        return written(value, codec_of(self._codec) if typed else None)
+        return written(value, codec_of(self._codec) if definition.typed else None)
 
 
 def _declared(thing: Any) -> Definition[Any, Any] | str:

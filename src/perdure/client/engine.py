@@ -8,6 +8,7 @@ import os
 import signal
 import socket
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from typing import Any, Self, TypeVar
 
 from perdure.client.client import Client, Listen
@@ -15,6 +16,7 @@ from perdure.client.working import Working
 from perdure.drivers.native import NativeDriver, rebuild, startable
 from perdure.engine.handlers.http import HttpHandler, HttpOptions
 from perdure.engine.handlers.port import Handler
+from perdure.engine.handlers.saga import SagaHandler
 from perdure.engine.handlers.step import StepHandler
 from perdure.engine.handlers.task import TaskHandler
 from perdure.engine.observing import Observer
@@ -29,6 +31,7 @@ from perdure.flow.driver import Driver, Duties, Host, driver_as
 from perdure.flow.registry import Listed, Registry
 from perdure.model.durations import SECOND, Duration, microseconds
 from perdure.model.errors import InvalidRequest, Unsupported
+from perdure.model.graph import SAGA
 from perdure.stores.port import Store, WorkerInfo
 from perdure.telemetry import Telemetry
 
@@ -76,9 +79,11 @@ class Engine(Client):
         registry, objects = Registry.of(definitions), tuple(resources)
         secret = secrets if isinstance(secrets, Secrets) else Secrets(secrets)
         tasks = self._tasks(registry, threads)
+        values = None if codec is None else StepValues(codec)
         handlers: dict[str, Handler] = {
             "TASK": tasks,
-            STEP_TYPE: StepHandler(tasks, None if codec is None else StepValues(codec)),
+            STEP_TYPE: StepHandler(tasks, values),
+            SAGA: SagaHandler(tasks, codec, values),
             "HTTP": HttpHandler(http or HttpOptions(), secret.redact),
         }
         self._registry = registry
@@ -92,7 +97,7 @@ class Engine(Client):
                 driver.codec,
                 handlers,
                 list(registry.definitions.values()),
-                rebuild,
+                partial(rebuild, known=registry.definition),
                 self._info,
                 resources=Resources(objects),
                 reveal=lambda value, at: reveal(value, at, secret),
