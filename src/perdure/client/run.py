@@ -15,9 +15,6 @@ from perdure.client.history import APART, told
 from perdure.client.messages import addressed, key_of
 from perdure.client.outcome import value_of
 from perdure.codec.failures import failure_from
-from perdure.flow.codec import codec_of, read
-from perdure.flow.known import KnownWorkflow
-from perdure.flow.workflow import Workflow
 from perdure.model.durations import SECOND, Duration, microseconds
 from perdure.model.errors import (
     Failure,
@@ -129,8 +126,8 @@ class Run(Generic[T_co]):
         outcome = await client._driver.result(name, self._id)
         definition = self._definition
         reader: Callable[[Raw], Any] = client._codec.decode
-        if isinstance(definition, Workflow | KnownWorkflow):
-            reader = partial(read, definition.read_output, codec=codec_of(client._codec))
+        if definition is not None:
+            reader = partial(definition.read_result, codec=client._codec)
         result: T_co = value_of(outcome, reader, self)
         return result
 
@@ -179,7 +176,7 @@ class Run(Generic[T_co]):
         cannot be sent.
         """
         client = self._client
-        typed = isinstance(self._definition, Workflow | KnownWorkflow)
+        typed = self._definition is not None and self._definition.typed
         with client._observed("signal", self._workflow):
             name, body = addressed(client._codec, to, value, typed=typed)
             key = None if dedupe_key is None else key_of(dedupe_key)
@@ -229,8 +226,8 @@ class Run(Generic[T_co]):
             raise InvalidRequest("retry: give either from_node='...' or failed=True")
         check_run_id(self._id)
         name = await self._named()
-        workflow = self._definition if isinstance(self._definition, Workflow) else None
-        of = name if workflow is None else workflow.under(name)
+        known = self._definition  # of a graph, the store knows the newest version
+        of = name if known is None or not known.typed else known.under(name)
         await self._client._retry(of, self._id, from_node, input, config)
 
     async def _tell(self, kind: str) -> None:

@@ -116,7 +116,7 @@ class Effects:
         live.work.orders.append(
             Order(
                 live.workflow, live.run_id, node, handling.type, task, number, UNSET,
-                handling.timeout, handling.step, place, stored.secrets,
+                handling.timeout, handling.step, None, place, stored.secrets,
             )
         )  # fmt: skip
 

@@ -42,11 +42,10 @@ from perdure.kernel.actions import (
     Transition,
 )
 from perdure.kernel.code.machine import CodeMachine
-from perdure.kernel.code.replay import GRACE
 from perdure.kernel.events import DeadlineReached
 from perdure.kernel.fold import fold_transition
 from perdure.kernel.protocol import Machine
-from perdure.kernel.run import Run
+from perdure.kernel.run import GRACE, Run
 from perdure.model.definition import Definition
 from perdure.model.errors import PayloadMissing, PerdureError, StoreError
 from perdure.stores.port import LONE_CRASHES, NEVER, Claim, LoadedRun
