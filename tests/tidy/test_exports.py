@@ -50,11 +50,15 @@ PUBLIC = [
 
 FEED = [
     "ClientEvent",
+    "LiveView",
     "ReportIgnored",
     "RunCanceled",
     "RunEvent",
     "RunSignaled",
     "RunStarted",
+    "RunView",
+    "StepSpan",
+    "StepView",
     "WaitEnded",
     "WaitStarted",
     "WorkflowCanceled",
@@ -65,6 +69,7 @@ FEED = [
     "WorkflowFailed",
     "WorkflowFinished",
     "WorkflowPaused",
+    "WorkflowRecord",
     "WorkflowStarted",
     "WorkflowStepCompleted",
     "WorkflowStepEvent",

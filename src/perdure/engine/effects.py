@@ -218,6 +218,7 @@ def _begun(effects: Effects, live: LiveRun, action: BeginRun) -> None:
 
 def _finished(effects: Effects, live: LiveRun, action: FinishRun) -> None:
     effects.shell.finished(live, action)
+    effects.shell.feed.records.ended(live, action)
 
 
 #: What the rarer actions set going.

@@ -11,11 +11,15 @@ from typing import TYPE_CHECKING, Any, Final
 
 from perdure.codec.failures import failure_from
 from perdure.engine.listeners import Listen, Listeners
+from perdure.engine.records import Records
 from perdure.feed import (
     ReportIgnored,
     WaitEnded,
     WaitStarted,
     WorkflowCanceled,
+    WorkflowCompensationCompleted,
+    WorkflowCompensationFailed,
+    WorkflowCompensationStarted,
     WorkflowCompleted,
     WorkflowFailed,
     WorkflowPaused,
@@ -28,8 +32,10 @@ from perdure.feed import (
     WorkflowTimedOut,
     WorkflowUnpaused,
 )
+from perdure.feed.record import WorkflowRecord
 from perdure.feed.view import trigger_of
 from perdure.kernel.actions import (
+    BeginCompensation,
     CancelTasks,
     CompleteTask,
     CreateTask,
@@ -38,8 +44,13 @@ from perdure.kernel.actions import (
     ResolveWait,
     RetryTask,
     SetPaused,
+    StartChild,
     Transition,
 )
+from perdure.kernel.compensation import to_undo
+from perdure.kernel.machine import GraphMachine
+from perdure.kernel.plan import UNDO
+from perdure.kernel.run import COMPENSATING
 from perdure.model import errors
 from perdure.model.errors import Failure, RunFailed
 from perdure.model.failure import FailureRecord
@@ -60,18 +71,23 @@ class Feed:
     def __init__(self, shell: Shell) -> None:
         self._shell = shell
         self._listeners = Listeners(shell.spawn)
+        self.records = Records(shell, self._listeners)
 
     def listen(self, kind: type[Any], call: Listen) -> None:
         """Call with every event of this class from now on."""
-        if not self._listeners.each:
+        self._listeners.add(kind, call)
+        if issubclass(WorkflowRecord, kind):
+            self.records.wanted = True
+            return
+        if self not in self._shell.observers:
             self._shell.observers.append(self)
             self._shell.on_ignored = self.ignored
-        self._listeners.add(kind, call)
         if issubclass(WorkflowStepStarted, kind):
             self._shell.dispatcher.on_started = self.started
 
     async def close(self, seconds: float) -> None:
         """Let the listeners hear what is left, for so long at most."""
+        await self.records.close(seconds)
         await self._listeners.close(seconds)
 
     # ------------------------------------------------------------------ what happens
@@ -128,9 +144,15 @@ def _created(live: LiveRun, action: CreateTask) -> Told:
         yield WorkflowStepSkipped, step
     elif action.status == "failed":
         yield WorkflowStepFailed, {**step, "attempt": 0, "failure": _step_failure(action.failure)}
+    elif action.status == "completed":
+        yield WorkflowStepCompleted, {**step, "attempt": 0}
     elif action.status == "waiting":
         until = None if action.wake_at is None else time_of(action.wake_at)
         yield WaitStarted, {**step, "signal": action.awaited_signal, "until": until}
+
+
+def _asked(live: LiveRun, action: StartChild) -> Told:
+    yield WorkflowStepStarted, {"step": action.node, "attempt": action.attempt + 1}
 
 
 def _completed(live: LiveRun, action: CompleteTask) -> Told:
@@ -143,6 +165,9 @@ def _failed(live: LiveRun, action: FailTask) -> Told:
         WorkflowStepFailed,
         {"step": action.node, "attempt": action.attempt + 1, "failure": failure},
     )
+    if action.node.endswith(UNDO):
+        step = action.node.removesuffix(UNDO)
+        yield WorkflowCompensationFailed, {"step": step, "failure": failure}
 
 
 def _retrying(live: LiveRun, action: RetryTask) -> Told:
@@ -173,8 +198,22 @@ def _paused(live: LiveRun, action: SetPaused) -> Told:
     yield (WorkflowPaused if action.paused else WorkflowUnpaused), {}
 
 
+def _undoes(live: LiveRun, action: BeginCompensation) -> Told:
+    failure = failure_from(action.failure, RunFailed)
+    machine = live.machine
+    steps = to_undo(machine.plan, live.run) if isinstance(machine, GraphMachine) else ()
+    yield (
+        WorkflowCompensationStarted,
+        {"reason": action.reason, "failure": failure, "steps": steps},
+    )
+
+
 def _finished(live: LiveRun, action: FinishRun) -> Told:
     record = action.failure or _UNKNOWN
+    if live.run.phase == COMPENSATING and isinstance(record.details, dict):
+        undone, failed = record.details.get("undone", ()), record.details.get("undo_failed")
+        if not failed:
+            yield WorkflowCompensationCompleted, {"steps": tuple(undone)}
     if action.status == "completed":
         yield WorkflowCompleted, {}
     elif action.status == "canceled":
@@ -196,12 +235,14 @@ def _reached_deadline(live: LiveRun, record: FailureRecord, step: str) -> bool:
 
 _EVENTS: Final[dict[type, Callable[[LiveRun, Any], Told]]] = {
     CreateTask: _created,
+    StartChild: _asked,
     CompleteTask: _completed,
     FailTask: _failed,
     RetryTask: _retrying,
     ResolveWait: _resolved,
     CancelTasks: _cancelled,
     SetPaused: _paused,
+    BeginCompensation: _undoes,
     FinishRun: _finished,
 }
 

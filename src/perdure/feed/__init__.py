@@ -40,12 +40,16 @@ from perdure.feed.events import (
     WorkflowTimedOut,
     WorkflowUnpaused,
 )
+from perdure.feed.live import LiveView
+from perdure.feed.record import StepSpan, WorkflowRecord
+from perdure.feed.view import RunView, StepView
 
 __all__ = [
-    "ClientEvent", "ReportIgnored", "RunCanceled", "RunEvent", "RunSignaled", "RunStarted",
-    "WaitEnded", "WaitStarted", "WorkflowCanceled", "WorkflowCompensationCompleted",
-    "WorkflowCompensationFailed", "WorkflowCompensationStarted", "WorkflowCompleted",
-    "WorkflowFailed", "WorkflowFinished", "WorkflowPaused", "WorkflowStarted",
-    "WorkflowStepCompleted", "WorkflowStepEvent", "WorkflowStepFailed", "WorkflowStepRetrying",
-    "WorkflowStepSkipped", "WorkflowStepStarted", "WorkflowTimedOut", "WorkflowUnpaused",
+    "ClientEvent", "LiveView", "ReportIgnored", "RunCanceled", "RunEvent", "RunSignaled",
+    "RunStarted", "RunView", "StepSpan", "StepView", "WaitEnded", "WaitStarted",
+    "WorkflowCanceled", "WorkflowCompensationCompleted", "WorkflowCompensationFailed",
+    "WorkflowCompensationStarted", "WorkflowCompleted", "WorkflowFailed", "WorkflowFinished",
+    "WorkflowPaused", "WorkflowRecord", "WorkflowStarted", "WorkflowStepCompleted",
+    "WorkflowStepEvent", "WorkflowStepFailed", "WorkflowStepRetrying", "WorkflowStepSkipped",
+    "WorkflowStepStarted", "WorkflowTimedOut", "WorkflowUnpaused",
 ]  # fmt: skip

@@ -64,6 +64,11 @@ class GraphMachine:
         self.may_ask = plan.may_ask
         self._turn = Turn(plan, run, deps)
 
+    @property
+    def plan(self) -> GraphPlan:
+        """What it decides by."""
+        return self._turn.plan
+
     def decide(self, event: Event) -> Transition | Load:
         """See kernel.protocol.Machine.decide."""
         run = self.run
