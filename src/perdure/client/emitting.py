@@ -18,7 +18,8 @@ from perdure.saga.builder import Saga
 
 #: Starts a run of a saga with an event, under an id; returns once that is durable.
 Start = Callable[[Saga[Any], object, str], Awaitable[object]]
-_OWN: Final = "perdure"
+#: Whose classes are no events of a program.
+_NOT_OWN: Final = ("perdure", "builtins")
 
 
 class Emitting:
@@ -56,7 +57,7 @@ class Emitting:
 
 def is_emitted(kind: Any) -> bool:
     """Whether objects of this class can be events of a program's own."""
-    return isinstance(kind, type) and kind.__module__.partition(".")[0] != _OWN
+    return isinstance(kind, type) and kind.__module__.partition(".")[0] not in _NOT_OWN
 
 
 def checked_event(event: Any) -> object:

@@ -192,7 +192,8 @@ class Engine(Client):
         await self._emitting.emit(event, id)
 
     async def _start_for(self, saga: Saga[Any], event: object, id: str) -> None:
-        await self.start(saga, event, id=id, if_exists="join")
+        trigger = {"trigger": type(event).__name__}
+        await self.start(saga, event, id=id, if_exists="join", metadata=trigger)
 
     async def serve(self) -> None:
         """Work until SIGTERM or SIGINT, then return; leaving the `async with` block ends the

@@ -20,7 +20,7 @@ from msgspec import Raw
 
 from perdure.codec.failures import record_failure
 from perdure.engine.clock import Clock
-from perdure.engine.handlers.port import Attempt, Handler, StepNotRegistered
+from perdure.engine.handlers.port import Attempt, Handler, Noted, StepNotRegistered
 from perdure.engine.observing import shielded
 from perdure.engine.stepping import first_part, rest_of
 from perdure.engine.timeouts import Timeouts, Watch
@@ -115,6 +115,9 @@ class Dispatcher:
             _this_task().uncancel()  # it finished all the same: a finished step keeps its outcome
         if value is None:
             return NodeCompleted(order.task, order.node, order.number, _NULL)
+        notes: dict[str, Raw] | None = None
+        if type(value) is Noted:
+            value, notes = value.output, value.notes
         try:
             output = Raw(self._codec.encode(value))
         except (KeyboardInterrupt, SystemExit):
@@ -122,7 +125,7 @@ class Dispatcher:
         except BaseException as error:
             # Made again it would be as wrong, and its effect would have happened twice.
             return self._failed(order, _unrecordable(order, error), permanent=True)
-        return NodeCompleted(order.task, order.node, order.number, output)
+        return NodeCompleted(order.task, order.node, order.number, output, notes)
 
     def _ended_badly(
         self, order: Order, step: _EngineStep, watch: Watch | None, error: BaseException

@@ -15,7 +15,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from copy import deepcopy
 from datetime import UTC, datetime, timedelta
-from functools import partial
 from typing import Any, Final, Protocol
 
 import msgspec
@@ -49,6 +48,10 @@ KEEP: Final = "1m"
 QUIET: Final = "1d"
 
 
+def _now() -> datetime:
+    return datetime.now(UTC)
+
+
 class Feeding(Protocol):
     """An engine, as far as it tells."""
 
@@ -69,7 +72,7 @@ class LiveView:
         limit: int = LIMIT,
         keep: Duration = KEEP,
         quiet: Duration = QUIET,
-        now: Callable[[], datetime] = partial(datetime.now, UTC),
+        now: Callable[[], datetime] = _now,
     ) -> None:
         if limit < 1:
             raise InvalidOptions(f"limit={limit}: a live view keeps at least 1 run")

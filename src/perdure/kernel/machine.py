@@ -11,6 +11,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
+from msgspec import Raw
+
 from perdure.kernel import compensation, halting
 from perdure.kernel.actions import Transition
 from perdure.kernel.child_reports import on_child_finished, on_child_started
@@ -68,6 +70,11 @@ class GraphMachine:
     def plan(self) -> GraphPlan:
         """What it decides by."""
         return self._turn.plan
+
+    @property
+    def outputs(self) -> Mapping[str, Raw]:
+        """The outputs in memory, by node."""
+        return self._turn.outputs
 
     def decide(self, event: Event) -> Transition | Load:
         """See kernel.protocol.Machine.decide."""

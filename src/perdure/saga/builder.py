@@ -217,6 +217,11 @@ class Saga(Definition[P, Outputs]):
         return self.built.plan
 
     @property
+    def planned(self) -> tuple[str, ...]:
+        """The steps, in the order in which they were declared."""
+        return tuple(self.plan.nodes)
+
+    @property
     def description(self) -> str:
         """What people read about it."""
         return self.built.record.description
