@@ -83,13 +83,14 @@ class WorkflowStepEvent(RunEvent, frozen=True, kw_only=True):
 
 
 class WorkflowStepStarted(WorkflowStepEvent, frozen=True, kw_only=True):
-    """An attempt (counted from 1) begins; it may be begun again after a crash."""
+    """An attempt (counted from 1) begins, or a child is asked for; it may be begun again after a
+    crash."""
 
     attempt: int
 
 
 class WorkflowStepCompleted(WorkflowStepEvent, frozen=True, kw_only=True):
-    """An attempt's output is recorded."""
+    """An attempt's output is recorded. `attempt` 0: the node needs none, as a SWITCH."""
 
     attempt: int
 

@@ -1,7 +1,7 @@
 """RunView: how the steps of one run stand, for people and dashboards.
 
-Told from the feed while it happens (`LiveView`), or from a journal by any process (`Run.view`). Every
-step of the plan is there from the first moment. Values are not.
+Told from the feed while it happens (`LiveView`), or from a journal by any process (`Run.view`).
+Every step of the plan is there from the first moment. Values are not.
 """
 
 from __future__ import annotations

@@ -94,14 +94,16 @@ def test_a_run_is_told_from_its_start_to_its_end(kind: type[VirtualStore]) -> No
     run(main())
     assert [named(event) for event in seen] == [
         "WorkflowStarted", "StepStarted flaky", "StepRetrying flaky", "StepStarted flaky",
-        "StepCompleted flaky", "StepSkipped no", "WaitStarted ok", "WorkflowPaused",
-        "WorkflowUnpaused", "WaitEnded ok", "WorkflowCompleted",
+        "StepCompleted flaky", "StepCompleted s", "StepSkipped no", "WaitStarted ok",
+        "WorkflowPaused", "WorkflowUnpaused", "WaitEnded ok", "WorkflowCompleted",
     ]  # fmt: skip
     assert {(event.workflow, event.run_id) for event in seen} == {("switch", "1")}
     assert [event.time for event in seen] == sorted(event.time for event in seen)
     began = datetime.fromtimestamp(BEGIN / 1_000_000, UTC)
     assert abs(seen[0].time - began) < timedelta(seconds=1)
-    _, first, retrying, second, done, *_ = seen
+    _, first, retrying, second, done, switched, *_ = seen
+    assert isinstance(switched, WorkflowStepCompleted)
+    assert switched.attempt == 0, "it needs none"
     assert isinstance(first, WorkflowStepStarted)
     assert isinstance(retrying, WorkflowStepRetrying)
     assert isinstance(second, WorkflowStepStarted)
