@@ -4,10 +4,10 @@
     ...
     live.to_dicts()      # what a dashboard draws
 
-Bounded: of more runs than the limit the oldest are forgotten, those that ended first. Swept: one
-that ended is kept for a while, and one that nothing is heard of any more (another process works on
-it now) is not kept for ever. Runs of which it did not see the start are not shown: it would not
-know what they had done before. `Run.view` reads those from the store.
+Bounded: of more runs than the limit those are forgotten that ended, then those of which nothing was
+heard for longest. Swept: one that ended is kept for a while, and one that nothing is heard of any
+more (another process works on it now) is not kept for ever. Runs of which it did not see the start
+are not shown: it would not know what they had done before. `Run.view` reads those from the store.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from copy import deepcopy
 from datetime import UTC, datetime, timedelta
+from itertools import count
 from typing import Any, Final, Protocol
 
 import msgspec
@@ -80,6 +81,7 @@ class LiveView:
         self._keep = timedelta(seconds=microseconds(keep, "keep") / SECOND)
         self._quiet = timedelta(seconds=microseconds(quiet, "quiet") / SECOND)
         self._now = now
+        self._numbers = count(1)
         #: By workflow and id: what was heard of last stands last.
         self._runs: dict[tuple[str, str], _Heard] = {}
         #: The same, of those that ended.
@@ -89,9 +91,8 @@ class LiveView:
     def runs(self) -> list[RunView]:
         """Copies of all that is known, the first begun first."""
         self._sweep(self._now())
-        views = [deepcopy(heard.view) for heard in [*self._ended.values(), *self._runs.values()]]
-        views.sort(key=lambda view: view.started or datetime.min.replace(tzinfo=UTC))
-        return views
+        heard = sorted([*self._ended.values(), *self._runs.values()], key=lambda one: one.number)
+        return [deepcopy(one.view) for one in heard]
 
     def get(self, workflow: str, run_id: str, /) -> RunView | None:
         """A copy of one; None where it is not known here."""
@@ -111,7 +112,7 @@ class LiveView:
         name = (event.workflow, event.run_id)
         if isinstance(event, WorkflowStarted):
             self._ended.pop(name, None)
-            self._runs[name] = _Heard(_begun(event), event.time)
+            self._runs[name] = _Heard(next(self._numbers), _begun(event), event.time)
         else:
             heard = self._runs.pop(name, None)
             if heard is None:
@@ -135,8 +136,9 @@ class LiveView:
 
 
 class _Heard(msgspec.Struct):
-    """A run, and when something was heard of it last."""
+    """A run, the how manieth, and when something was heard of it last."""
 
+    number: int
     view: RunView
     last: datetime
 
