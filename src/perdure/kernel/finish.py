@@ -67,7 +67,13 @@ def failed_nodes(turn: Turn) -> FailureRecord | None:
     node, failure = failures[0]
     more = f" (and {len(failures) - 1} more failed)" if len(failures) > 1 else ""
     message = f"node {node} failed: {failure.message}{more}"
-    details = {"node": node, "failed": len(failures), "details": failure.details}
+    state = turn.run.nodes.get(node)
+    details = {
+        "node": node,
+        "attempt": 0 if state is None else state.attempt + 1,
+        "failed": len(failures),
+        "details": failure.details,
+    }
     return FailureRecord(failure.kind, message, failure.permanent, details=details)
 
 

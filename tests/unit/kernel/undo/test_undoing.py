@@ -52,7 +52,7 @@ def test_a_failure_undoes_what_succeeded_in_reverse_one_at_a_time(saga: Saga) ->
         "failed", "Error", "node c failed: no stock",
     )  # fmt: skip
     assert end.failure.details == {
-        "node": "c", "failed": 1, "details": None,
+        "node": "c", "attempt": 1, "failed": 1, "details": None,
         "undone": ["b", "a"], "undo_failed": [], "unknown": [],
     }  # fmt: skip
 
