@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import io
 import json
+import signal
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -20,11 +21,12 @@ from perdure.client.engine import Engine
 from perdure.feed import RunView
 from perdure.model.errors import StoreError
 from perdure.model.moments import moment
-from tests.cli.commands import SLOW, perdure, start, wait_for_call, write
+from tests.cli.commands import GREETING, SLOW, perdure, start, wait_for_call, write
 from tests.virtual.engines import engine_on, graph, wait_for
 from tests.virtual.loop import BEGIN, run, settle
 from tests.virtual.stores import VirtualStore
 
+ANN = '{"name": "Ann"}'
 NOW = datetime(2026, 1, 31, 12, 0, tzinfo=UTC)
 waiter = graph("waiter", [wait_for("a", "one"), wait_for("b", "two")])
 
@@ -299,6 +301,17 @@ def test_watch_shows_what_another_process_works_on_and_ends_in_time() -> None:
     Path("go").touch()
     working.communicate(timeout=60)
     assert "nothing is running" in perdure("watch", "--timeout", "0").stderr
+
+
+@pytest.mark.usefixtures("folder")
+def test_ctrl_c_ends_the_watching_and_nothing_else() -> None:
+    perdure("run", write("greeting.json", GREETING), "--app", "steps.py", "--input", ANN)
+    watching = start("watch")
+    assert watching.stderr is not None
+    assert "nothing is running" in watching.stderr.readline()
+    watching.send_signal(signal.SIGINT)
+    out, err = watching.communicate(timeout=60)
+    assert (out, err, watching.returncode) == ("", "perdure: interrupted\n", 130)
 
 
 @pytest.mark.usefixtures("folder")

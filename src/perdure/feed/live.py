@@ -16,6 +16,7 @@ from collections.abc import Callable
 from copy import deepcopy
 from datetime import UTC, datetime, timedelta
 from itertools import count
+from threading import Lock
 from typing import Any, Final, Protocol
 
 import msgspec
@@ -61,9 +62,9 @@ class Feeding(Protocol):
 
 
 class LiveView:
-    """The runs that the engine begins from now on. `limit`: how many are kept at most. `keep`: for
-    how long one that ended is; `quiet`: for how long one is that nothing is heard of. Raises
-    InvalidOptions for a limit under 1."""
+    """The runs that the engine begins from now on; may be asked in any thread. `limit`: how many
+    are kept at most. `keep`: for how long one that ended is; `quiet`: for how long one is that
+    nothing is heard of. Raises InvalidOptions for a limit under 1."""
 
     def __init__(
         self,
@@ -82,6 +83,8 @@ class LiveView:
         self._quiet = timedelta(seconds=microseconds(quiet, "quiet") / SECOND)
         self._now = now
         self._numbers = count(1)
+        #: Whoever asks may do so in another thread than the engine's.
+        self._lock = Lock()
         #: By workflow and id: what was heard of last stands last.
         self._runs: dict[tuple[str, str], _Heard] = {}
         #: The same, of those that ended.
@@ -90,16 +93,19 @@ class LiveView:
 
     def runs(self) -> list[RunView]:
         """Copies of all that is known, the first begun first."""
-        self._sweep(self._now())
-        heard = sorted([*self._ended.values(), *self._runs.values()], key=lambda one: one.number)
-        return [deepcopy(one.view) for one in heard]
+        with self._lock:
+            self._sweep(self._now())
+            heard = [*self._ended.values(), *self._runs.values()]
+            heard.sort(key=lambda one: one.number)
+            return [deepcopy(one.view) for one in heard]
 
     def get(self, workflow: str, run_id: str, /) -> RunView | None:
         """A copy of one; None where it is not known here."""
-        self._sweep(self._now())
-        name = (workflow, run_id)
-        heard = self._runs.get(name) or self._ended.get(name)
-        return None if heard is None else deepcopy(heard.view)
+        with self._lock:
+            self._sweep(self._now())
+            name = (workflow, run_id)
+            heard = self._runs.get(name) or self._ended.get(name)
+            return None if heard is None else deepcopy(heard.view)
 
     def to_dicts(self) -> list[dict[str, Any]]:
         """All of them as JSON's types, see RunView.to_dict."""
@@ -109,6 +115,11 @@ class LiveView:
     # ------------------------------------------------------------------ hearing
 
     def _hear(self, event: RunEvent) -> None:
+        with self._lock:
+            self._take(event)
+            self._sweep(event.time)
+
+    def _take(self, event: RunEvent) -> None:
         name = (event.workflow, event.run_id)
         if isinstance(event, WorkflowStarted):
             self._ended.pop(name, None)
@@ -125,11 +136,10 @@ class LiveView:
             heard.last = event.time
             of = self._ended if heard.view.outcome else self._runs
             of[name] = heard
-        self._sweep(event.time)
 
     def _sweep(self, now: datetime) -> None:
-        _drop_before(self._ended, now - self._keep)
-        _drop_before(self._runs, now - self._quiet)
+        _drop_older(self._ended, now, self._keep)
+        _drop_older(self._runs, now, self._quiet)
         while len(self._runs) + len(self._ended) > self._limit:
             of = self._ended or self._runs
             del of[next(iter(of))]
@@ -143,10 +153,10 @@ class _Heard(msgspec.Struct):
     last: datetime
 
 
-def _drop_before(runs: dict[tuple[str, str], _Heard], time: datetime) -> None:
+def _drop_older(runs: dict[tuple[str, str], _Heard], now: datetime, age: timedelta) -> None:
     while runs:
         name = next(iter(runs))
-        if runs[name].last >= time:
+        if now - runs[name].last <= age:
             break
         del runs[name]
 

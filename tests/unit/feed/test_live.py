@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from perdure import Context, Failure, InvalidRequest, Retry, Saga, SagaContext, step, workflow
+from perdure.blocking import Engine as BlockingEngine
 from perdure.client.engine import Engine
 from perdure.feed import LiveView, RunView
 from perdure.model.errors import Canceled, InvalidOptions, TimedOut
@@ -77,6 +78,16 @@ async def coded(ctx: Context, fails: int) -> None:
     await flaky(fails)
     await ctx.sleep(5)
     await flaky(0)
+
+
+@step
+def hush() -> str:
+    return "done"
+
+
+@workflow(max_duration="1h")
+async def quiet(ctx: Context) -> str:
+    return await hush()
 
 
 def now() -> datetime:
@@ -329,3 +340,60 @@ def test_a_pause_keeps_what_is_to_come_from_being_shown_as_begun() -> None:
             assert states(await both(live, engine, "coded")) == {"flaky": "running"}
 
     run(main())
+
+
+@pytest.mark.rule("S-27", "S-29")
+@pytest.mark.parametrize("canceled", [None, 2, 5, 9, 14])
+@pytest.mark.parametrize(
+    "payload",
+    [
+        {},
+        {"charge": 9},
+        {"charge": 1, "ship": True, "charge~undo": 1},
+        {"ship": True, "reserve~undo": 1},
+    ],
+)
+def test_at_any_moment_the_feed_and_the_journal_tell_the_same(
+    payload: dict[str, Any], canceled: int | None
+) -> None:
+    async def main() -> None:
+        async with engine_on(VirtualStore(), checkout) as engine:
+            live = live_on(engine, keep="1h")
+            started = await engine.start(checkout, payload, id="1")
+            for second in range(70):
+                told = await both(live, engine, "checkout")
+                if second == canceled and "outcome" not in told:
+                    await started.cancel()
+                await asyncio.sleep(1)
+            assert "outcome" in told
+            assert not {"running", "retrying"} & set(states(told).values())
+
+    run(main())
+
+
+def test_a_child_is_a_step_under_way_until_it_ends() -> None:
+    parent = graph("parent", [{"id": "c", "type": "CHILD", "spec": {"workflow": "coded"}}])
+
+    @workflow(name="coded", max_duration="1h")
+    async def child(ctx: Context) -> None:
+        await flaky(0)
+
+    async def main() -> None:
+        async with engine_on(VirtualStore(), parent, child, flaky) as engine:
+            live = live_on(engine)
+            started = await engine.start(parent, {}, id="1")
+            assert states(await both(live, engine, "parent")) == {"c": "running"}
+            await started.result()
+            told = await both(live, engine, "parent")
+            assert told["steps"] == [{"name": "c", "state": "done", "duration_ms": 1000.0}]
+
+    run(main())
+
+
+def test_a_synchronous_program_has_a_live_view_as_well() -> None:
+    with BlockingEngine("memory:", [quiet]) as engine:
+        live = LiveView(engine)
+        assert engine.run(quiet, id="1") == "done"
+    [view] = live.runs()
+    assert [step.state for step in view.steps.values()] == ["done"]
+    assert view.outcome == "completed"
