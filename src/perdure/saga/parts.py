@@ -107,8 +107,10 @@ def illegible(part: Part) -> Iterator[str]:
         return  # a declared step was looked at where it was declared
     try:
         legible.check_function(part.run, 1)
+        return
     except DefinitionError as problem:
-        yield from (f"step {part.name}: {fault}" for fault in problem.problems)
+        faults = [f"step {part.name}: {fault}" for fault in problem.problems]
+    yield from faults
 
 
 def _checked_name(name: object) -> None:
