@@ -110,4 +110,8 @@ def output_of(turn: Turn) -> bytes:
         if (state := nodes.get(node)) is not None and state.status == "completed"
     ]
     turn.need(leaves)
-    return codec.write({node: turn.outputs[node] for node in leaves})
+    outputs = turn.outputs
+    if not plan.typed:
+        return codec.write({node: outputs[node] for node in leaves})
+    opened = {node: codec.opened(outputs[node]) for node in leaves}
+    return bytes(codec.sealed(Raw(codec.write(opened))))

@@ -134,6 +134,8 @@ class GraphPlan(msgspec.Struct, frozen=True):
     grace: int = 30 * SECOND
     #: Whether a run begins at every node without incoming edges, where `entry` is None.
     all_entries: bool = False
+    #: Whether its values are recorded by the codec of the typed doors, as a saga's are.
+    typed: bool = False
     #: Nodes whose output some template may read; None = any. Others are not kept in memory.
     referenced: frozenset[str] | None = None
     #: The nodes without outgoing edges, in document order.

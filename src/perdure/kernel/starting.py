@@ -109,7 +109,7 @@ def _restarts(turn: Turn, node: str | None) -> list[str]:
         for other in plan.nodes
         if other == node or (other in reached and reached[other].status in wanted)
     ]
-    if not again:
+    if not again and turn.run.stopping is None:  # one that was stopped may lack nodes all the same
         raise InvalidRequest(
             f"no node of version {plan.version} of graph {plan.name} has failed in this run: "
             "name the node to begin at, with from_node or --from NODE"

@@ -87,7 +87,9 @@ def _code(saga: str, step: StepRecord, part: Part | None, readers: SagaReaders) 
                 f"{saga}.{name}~undo", readers, undone, part.undo_retry, is_async=part.undo_is_async
             )
         )
-    if part is None:
+    if step.child is not None:
+        return Code(None, undo, gate)
+    if part is None or part.child is not None:
         return Code(NoCode(name, f"step {name} of saga {saga} is not registered here"), undo, gate)
     if part.step is not None:
         return Code(StepCode(readers, part.step, part.retry), undo, gate)
@@ -113,6 +115,7 @@ def _records(parts: Sequence[Part]) -> Iterable[StepRecord]:
             part.retry.policy,
             part.timeout,
             None if step is None else step.name,
+            part.child,
             None if step is None or step.queue == "default" else step.queue,
             part.when is not None,
             undo,

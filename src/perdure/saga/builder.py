@@ -107,7 +107,9 @@ class Saga(Definition[P, Outputs]):
     def step(
         self,
         name: str,
-        run: Callable[[SagaContext[P]], Any] | Callable[[P], Coroutine[Any, Any, Any]],
+        run: Callable[[SagaContext[P]], Any]
+        | Callable[[P], Coroutine[Any, Any, Any]]
+        | Definition[P, Any],
         /,
         *,
         undo: Callable[[SagaContext[P]], Any] | None = None,
@@ -122,7 +124,9 @@ class Saga(Definition[P, Outputs]):
         """This saga with one step more.
 
         run: a function of the SagaContext, a `def` (run in a thread) or an `async def`; or a
-        declared Step that takes the payload, which brings its own retry and timeout. undo: a
+        declared Step that takes the payload, which brings its own retry and timeout; or a workflow,
+        graph or saga: then a run of it is asked for, with the payload, and waited for; it is named
+        in the record, and an engine has to serve it. undo: a
         function of the context that undoes what the step did, called when the run fails, times out
         or is canceled after the step completed; in reverse order of completion.
 
@@ -278,7 +282,7 @@ class Saga(Definition[P, Outputs]):
 
     def read_result(self, output: Raw, codec: Any) -> Outputs:
         """See Definition.read_result."""
-        return self.built.readers.outputs(output, codec_of(codec))
+        return self.built.readers.outputs(output, codec)
 
     # ------------------------------------------------------------------ drawn
 

@@ -47,7 +47,7 @@ class Readers(Protocol):
     @property
     def payload(self) -> Reader: ...
     def node_of(self, step: Step[..., Any] | str, /) -> str: ...
-    def output(self, node: str, /) -> Reader: ...
+    def read_output(self, node: str, data: Raw, values: Codec | None, /) -> Any: ...
 
 
 class SagaContext(StepContext, Generic[P_co]):
@@ -101,7 +101,10 @@ class SagaContext(StepContext, Generic[P_co]):
                     "skipped, its end is not known, or depends_on does not say that it comes before"
                 )
             )
-        return self._read(self._readers.output(node), data)
+        try:
+            return self._readers.read_output(node, data, self._values)
+        except InvalidRequest as error:
+            raise Permanent(error) from error  # read again it would be no better
 
     def get(self, key: str, default: Any = None) -> Any:
         """What was noted last under a key, as JSON makes it: by this attempt, by a step or undo

@@ -12,7 +12,7 @@ from typing import Any
 from perdure.graph.draw import Sketch
 from perdure.graph.draw.course import Course, Mark, course_of
 from perdure.graph.draw.sketch import Box, Link
-from perdure.model.graph import SAGA
+from perdure.model.graph import CHILD, SAGA
 from perdure.saga.record import SagaRecord, StepRecord
 
 
@@ -41,9 +41,11 @@ def sketch_of(
 def _box(step: StepRecord, course: Course | None) -> Box:
     said = [
         f"step {step.step}" if step.step not in (None, step.name) else "",
+        f"run of {step.child}" if step.child not in (None, step.name) else "",
         f"up to {step.retry.attempts}×" if step.retry.attempts > 1 else "",
         "when" if step.when else "",
         "with undo" if step.undo is not None else "",
     ]
     mark = None if course is None else course.marks.get(step.name, Mark("pending"))
-    return Box(step.name, SAGA, step.name, " · ".join(filter(None, said)), mark)
+    kind = SAGA if step.child is None else CHILD
+    return Box(step.name, kind, step.name, " · ".join(filter(None, said)), mark)

@@ -9,15 +9,18 @@ from typing import Any, Final, TypeVar, final
 import msgspec
 from msgspec import Raw
 
+from perdure.codec.values import JsonCodec
 from perdure.flow.binding import function_signature, resolved
-from perdure.flow.codec import Codec, read
+from perdure.flow.codec import Codec, TypedCodec, codec_of, read
 from perdure.flow.step import Step
 from perdure.flow.typed import Reader, reader
+from perdure.model.definition import Definition
 from perdure.model.errors import InvalidRequest
 from perdure.model.guesses import did_you_mean
 
 R = TypeVar("R")
 
+_PLAIN: Final = JsonCodec()
 _nodes: Final = msgspec.json.Decoder(dict[str, Raw])
 
 
@@ -59,20 +62,31 @@ class SagaReaders:
             f"that calls it, of {', '.join(self._runs)}"
         )
 
-    def output(self, node: str, /) -> Reader:
-        """Reads a step's recorded output as the type that its function returns."""
+    def read_output(self, node: str, data: Raw, values: Codec | None, /) -> Any:
+        """A step's recorded output, as the type that its function returns. Raises
+        InvalidRequest."""
+        run = self._runs.get(node)
+        if isinstance(run, Definition) and run.typed:
+            return run.read_result(data, _PLAIN if values is None else TypedCodec(values))
+        return read(self._output(node), data, values)
+
+    def _output(self, node: str) -> Reader:
         found = self._outputs.get(node)
         if found is None:
             found = self._outputs[node] = _output_of(node, self._runs.get(node))
         return found
 
-    def outputs(self, data: Raw, values: Codec | None) -> Outputs:
-        """What a run gave. Raises InvalidRequest."""
+    def outputs(self, data: Raw, codec: JsonCodec) -> Outputs:
+        """What a run gave, recorded by the engine's codec. Raises InvalidRequest."""
+        values = codec_of(codec)
         try:
-            nodes = _nodes.decode(data)
+            nodes = _nodes.decode(codec.opened(data))
         except msgspec.DecodeError as error:
             raise InvalidRequest(f"output of saga {self._saga}: {error}") from None
-        made = {node: read(self.output(node), value, values) for node, value in nodes.items()}
+        made = {
+            node: self.read_output(node, codec.sealed(value), values)
+            for node, value in nodes.items()
+        }
         return Outputs(made, self)
 
 

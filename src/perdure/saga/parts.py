@@ -49,6 +49,11 @@ class Part(msgspec.Struct, frozen=True):
         """The declared step that it runs, if it runs one."""
         return self.run if isinstance(self.run, Step) else None
 
+    @property
+    def child(self) -> str | None:
+        """The definition of which it asks for a run, if it does."""
+        return self.run.name if isinstance(self.run, Definition) else None
+
 
 def part_of(name: Any, run: Any, options: dict[str, Any]) -> tuple[Part, list[str]]:
     """A step as it was declared, and what is wrong with it: each a sentence that names it."""
@@ -102,8 +107,10 @@ def illegible(part: Part) -> Iterator[str]:
         return  # a declared step was looked at where it was declared
     try:
         legible.check_function(part.run, 1)
+        return
     except DefinitionError as problem:
-        yield from (f"step {part.name}: {fault}" for fault in problem.problems)
+        faults = [f"step {part.name}: {fault}" for fault in problem.problems]
+    yield from faults
 
 
 def _checked_name(name: object) -> None:
@@ -120,12 +127,7 @@ def _checked_run(run: Any) -> None:
                 f"{run.name} is called with the payload, and nothing else: give a function of "
                 "the context that calls it, `async def f(ctx): return await the_step(...)`"
             )
-    elif isinstance(run, Definition):
-        raise DefinitionError(
-            f"{run.kind} {run.name} is no step: a saga's steps are functions of its context and "
-            "steps that take its payload"
-        )
-    else:
+    elif not isinstance(run, Definition):
         _checked_function(run, "")
 
 

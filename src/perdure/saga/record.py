@@ -6,6 +6,7 @@ waits for, and under which policies it is done and undone. The functions stay wh
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from hashlib import sha256
 from typing import Any, Final, Literal
 
@@ -14,7 +15,7 @@ import msgspec
 from perdure.kernel.plan import GraphPlan, PlannedNode, PlannedUndo
 from perdure.model.durations import SECOND
 from perdure.model.errors import InvalidRequest
-from perdure.model.graph import SAGA, Edge, GraphShape
+from perdure.model.graph import CHILD, SAGA, Edge, GraphShape
 from perdure.model.policy import NO_RETRY, RetryPolicy
 
 OnFailure = Literal["drain", "continue", "cancel"]
@@ -35,7 +36,8 @@ class UndoRecord(msgspec.Struct, frozen=True):
 
 class StepRecord(msgspec.Struct, frozen=True):
     """One step. `after`: the steps it waits for. `timeout` in µs per attempt, 0 = no limit.
-    `step`: the name of the declared step that it runs, if it runs one. `when`: whether its
+    `step`: the name of the declared step that it runs, if it runs one; `child`: that of the
+    definition of which it asks for a run. `when`: whether its
     payload is asked before it runs."""
 
     name: str
@@ -43,6 +45,7 @@ class StepRecord(msgspec.Struct, frozen=True):
     retry: RetryPolicy = NO_RETRY
     timeout: int = 0
     step: str | None = None
+    child: str | None = None
     queue: str | None = None
     when: bool = False
     undo: UndoRecord | None = None
@@ -116,12 +119,27 @@ class NoInput:
         """Nothing."""
 
 
+class ChildSpec:
+    """Of a step that asks for another run: it gets the payload."""
+
+    constant = False
+    secrets: dict[str, str] = {}  # noqa: RUF012  never changed
+
+    def __init__(self, workflow: str) -> None:
+        self._workflow = workflow
+
+    def render(self, scope: Mapping[str, Any], /) -> dict[str, Any]:
+        """See kernel.children."""
+        asked, payload = {"workflow": self._workflow}, scope["input"]
+        return asked if payload is None else {**asked, "input": payload}
+
+
 _NO_INPUT: Final = NoInput()
 
 
 def shape_of(record: SagaRecord) -> GraphShape:
     """The steps and what each waits for."""
-    types = {step.name: SAGA for step in record.steps}
+    types = {step.name: SAGA if step.child is None else CHILD for step in record.steps}
     return GraphShape(types, [Edge(a, step.name) for step in record.steps for a in step.after])
 
 
@@ -137,6 +155,7 @@ def plan_of(record: SagaRecord, digest: str, codes: dict[str, Code]) -> GraphPla
         choices={},
         entry=shape.entries[0] if len(shape.entries) == 1 else None,
         all_entries=True,
+        typed=True,
         on_failure=record.on_failure,
         undo_on=frozenset(record.undo_on),
     )
@@ -149,12 +168,13 @@ def _planned(step: StepRecord, shape: GraphShape, code: Code) -> PlannedNode:
     undo = step.undo
     return PlannedNode(
         id=step.name,
-        type=SAGA,
-        spec=_NO_INPUT,
-        reads=tuple(shape.ancestors(step.name)),
+        type=shape.types[step.name],
+        spec=_NO_INPUT if step.child is None else ChildSpec(step.child),
+        reads=tuple(shape.ancestors(step.name)) if step.child is None else (),
         retry=step.retry,
         timeout=step.timeout,
         queue=step.queue,
+        workflow=step.child,
         code=code.run,
         gate=code.gate,
         undo=None

@@ -6,6 +6,7 @@ import pytest
 
 from perdure.kernel.actions import ReopenRun
 from perdure.kernel.run import FORWARD, GRACE
+from perdure.model.errors import InvalidRequest
 from tests.unit.kernel.drawing import chain, edge, fork, task
 from tests.unit.kernel.harness import Harness, dispatched, finish, of
 from tests.unit.kernel.undo.drawing import Saga, give_up, line, side_by_side, undo_all, undone
@@ -88,6 +89,22 @@ def test_a_retry_completes_what_was_given_up(saga: Saga) -> None:
     give_up(h, "b")
     give_up(h, "c", begun=False)
     assert undo_all(h).failure.details["unknown"] == ["b"]
+
+
+@pytest.mark.rule("D-8")
+def test_a_run_that_was_stopped_between_its_nodes_goes_on_when_it_is_retried(saga: Saga) -> None:
+    h = line(saga, "a", "b", undo=["b"])
+    h.start()
+    h.cancel()
+    assert finish(h.complete("a")).status == "canceled"
+    assert dispatched(h.retry()) == ["b"]
+    h.cancel()
+    h.complete("b")
+    h.fail("b~undo")
+    assert (h.run.status, h.status("b")) == ("canceled", "completed")
+    assert finish(h.retry()).status == "completed"
+    with pytest.raises(InvalidRequest, match="has failed in this run"):
+        h.retry()
 
 
 @pytest.mark.rule("D-8")
