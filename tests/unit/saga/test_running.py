@@ -29,7 +29,6 @@ from perdure import (
     workflow,
 )
 from perdure.testing import TestEngine
-from tests.virtual.loop import run
 
 
 class Order(msgspec.Struct):
@@ -68,7 +67,7 @@ def test_steps_see_the_payload_and_what_those_before_them_gave_as_their_types() 
         async with TestEngine([made]) as engine:
             return await engine.run(made, Order("1", 5))
 
-    out = run(main())
+    out = asyncio.run(main())
     assert seen == [Order("1", 5), Receipt("ch_1"), Receipt("ch_1")]
     assert out == {"charge": Receipt("ch_1"), "ship": "track"}
     assert out.of(charge) == Receipt("ch_1")
@@ -89,7 +88,7 @@ def test_a_payload_of_another_type_is_refused_and_nothing_runs() -> None:
                 await engine.start("order")
             return [info async for info in engine.runs()]
 
-    assert run(main()) == []
+    assert asyncio.run(main()) == []
 
 
 @pytest.mark.rule("S-7", "SX-15")
@@ -113,7 +112,7 @@ def test_what_a_step_notes_is_seen_by_every_later_step_and_begins_with_the_start
         async with TestEngine([made]) as engine:
             await engine.run(made, Order("1"), id="mine", metadata={"by": "web"})
 
-    run(main())
+    asyncio.run(main())
     noted = ("mine", "first", {"deep": [1]})
     assert seen == [("web", None, 0), "first", noted, noted]
 
@@ -136,7 +135,7 @@ def test_what_an_attempt_noted_that_failed_is_not_recorded() -> None:
         async with TestEngine([made]) as engine:
             await engine.run(made, Order("1"))
 
-    run(main())
+    asyncio.run(main())
     assert seen == [None, None, 2]
 
 
@@ -152,7 +151,7 @@ def test_a_note_is_small_and_says_where_large_things_go() -> None:
             await engine.run(made, Order("1"))
 
     with pytest.raises(RunFailed, match=r"'blob' takes 5,002 bytes.*return it from the step"):
-        run(main())
+        asyncio.run(main())
 
 
 @pytest.mark.rule("S-9", "S-24")
@@ -177,7 +176,7 @@ def test_the_context_is_that_of_the_attempt_whose_key_stays_over_attempts() -> N
         async with TestEngine([made], resources=[{"pool": 1}]) as engine:
             await engine.run(made, Order("1"), id="a")
 
-    run(main())
+    asyncio.run(main())
     (*first, key), in_main, (*second, again), _ = seen
     assert first == ["order", "a", "one", 1, False]
     assert second == ["order", "a", "one", 2, False]
@@ -200,7 +199,7 @@ def test_a_permanent_error_ends_the_attempts_and_keeps_both_identities() -> None
             await engine.run(made, Order("1"))
 
     with pytest.raises(CardDeclined) as raised:
-        run(main())
+        asyncio.run(main())
     assert tries == [1]
     assert (raised.value.kind, raised.value.permanent) == ("test.saga.declined", True)
     marked = Permanent(CardDeclined("no money"))
@@ -223,7 +222,7 @@ def test_a_failure_names_workflow_step_and_attempt_and_is_reached_through_what_w
             await engine.run(made, Order("1"))
 
     with pytest.raises(RunFailed, match="node fail failed: unplugged") as raised:
-        run(main())
+        asyncio.run(main())
     cause = raised.value.__cause__
     assert isinstance(cause, StepFailed)
     assert (cause.workflow, cause.step, cause.attempt) == ("order", "fail", 2)
@@ -247,7 +246,7 @@ def test_never_on_ends_the_attempts_and_jitter_spreads_the_delays() -> None:
             await engine.run(made, Order("1"))
 
     with pytest.raises(RunFailed):
-        run(main())
+        asyncio.run(main())
     assert tries == [1, 2]
     spread = Retry(3, initial=10, jitter=0.2).policy
     assert [spread.delay(1, roll) for roll in (0.0, 0.5)] == [8_000_000, 10_000_000]
@@ -276,7 +275,7 @@ def test_a_steps_time_bounds_one_attempt_and_the_sagas_the_whole_run() -> None:
                 ends.append((str(raised.value), raised.value.kind))
         return ends
 
-    [attempt, deadline] = run(main())
+    [attempt, deadline] = asyncio.run(main())
     assert attempt == (
         "node slow failed: attempt 2 of node slow took longer than 60 s",
         "workflow.timeout",
@@ -297,7 +296,7 @@ def test_a_skipped_step_has_no_output_and_what_waits_for_it_runs() -> None:
         async with TestEngine([made]) as engine:
             return [await engine.run(made, Order("1", total)) for total in (5, 60)]
 
-    assert run(main()) == [{"ship": "plain"}, {"gift": "gift", "ship": "gift"}]
+    assert asyncio.run(main()) == [{"ship": "plain"}, {"gift": "gift", "ship": "gift"}]
 
 
 def test_an_output_that_is_not_there_says_why_and_is_not_asked_for_again() -> None:
@@ -311,7 +310,7 @@ def test_an_output_that_is_not_there_says_why_and_is_not_asked_for_again() -> No
             await engine.run(made, Order("1"))
 
     with pytest.raises(RunFailed, match="asks for the output of other, and has none") as raised:
-        run(main())
+        asyncio.run(main())
     cause = raised.value.__cause__
     assert isinstance(cause, StepFailed)
     assert cause.attempt == 1
@@ -378,7 +377,7 @@ def test_the_three_doors_call_one_another(codec: Codec | None) -> None:
             ]  # fmt: skip
 
     receipt = {"charge": "ch_1"}
-    assert run(main()) == [
+    assert asyncio.run(main()) == [
         [receipt, {"id": "1"}, receipt],
         ["ch_1", "ch_1", {"id": "1"}],
         "ch_2",
@@ -395,4 +394,4 @@ def test_a_faked_step_answers_in_a_saga_too() -> None:
             assert fake.calls == [(Order("1"),)]
             return out
 
-    assert run(main()).of(charge) == Receipt("fake")
+    assert asyncio.run(main()).of(charge) == Receipt("fake")
