@@ -55,6 +55,8 @@ class Order(Attempt, gc=False):
     waited: bool = False
     #: Its run has given the task up: it was asked to stop, and how it ends changes nothing.
     unwanted: bool = False
+    #: Its run is to stop, and undoes what it did then: it was asked to end, and how it ends counts.
+    halted: bool = False
 
 
 class Dispatcher:
@@ -214,18 +216,28 @@ def logger_of(step: StepContext) -> logging.Logger:
 class _EngineStep(StepContext):
     """Most attempts are over before they wait for anything: what their time is is asked late."""
 
-    __slots__ = ("_dispatcher", "_limit", "task")
+    __slots__ = ("_canceled", "_dispatcher", "_limit", "task")
 
     def __init__(self, order: Order, dispatcher: Dispatcher) -> None:
         self._of = order
         self._deadline = None
         self._resources = dispatcher.resources
-        self.canceled = False
+        self._canceled = False
         self.details = None
         self._dispatcher = dispatcher
         self._limit: int | None = None
         #: What is cancelled when the time is over.
         self.task: asyncio.Task[Any] | None = None
+
+    @property
+    def canceled(self) -> bool:
+        """See StepContext.canceled."""
+        order: Any = self._of
+        return self._canceled or order.halted
+
+    @canceled.setter
+    def canceled(self, value: bool) -> None:
+        self._canceled = value
 
     @property
     def limit(self) -> int:

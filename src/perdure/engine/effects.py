@@ -16,6 +16,7 @@ from msgspec import UNSET, Raw
 
 from perdure.engine.children import ask_again
 from perdure.engine.dispatcher import Order
+from perdure.engine.halting import halt, halts, not_begun
 from perdure.engine.surroundings import Apart, around, keep, places
 from perdure.engine.timers import DEADLINE
 from perdure.kernel.actions import (
@@ -27,6 +28,7 @@ from perdure.kernel.actions import (
     DispatchTask,
     FailTask,
     FinishRun,
+    RequestStop,
     ResolveWait,
     RetryTask,
     SetPaused,
@@ -103,6 +105,9 @@ class Effects:
             or state.attempt != number
             or state.status != "pending"
         ):
+            return
+        if live.run.reason and halts(live.run):
+            not_begun(live, task, node, number)
             return
         if not_before and not_before > self.shell.clock.now():
             live.timers.arm(node, not_before, partial(self._due, live, node, task, number))
@@ -240,6 +245,12 @@ def _begun(effects: Effects, live: LiveRun, action: BeginRun) -> None:
         effects.deadline(live)
 
 
+def _halted(effects: Effects, live: LiveRun, action: RequestStop) -> None:
+    """Code is told by its machine; of a graph with undos the attempts are."""
+    if action.reason:
+        halt(live)
+
+
 def _finished(effects: Effects, live: LiveRun, action: FinishRun) -> None:
     effects.shell.finished(live, action)
     effects.shell.feed.records.ended(live, action)
@@ -251,6 +262,7 @@ _EFFECTS: Final[Mapping[type, Callable[[Effects, LiveRun, Any], None]]] = {
     StartChild: _asked,
     BeginRun: _begun,
     FinishRun: _finished,
+    RequestStop: _halted,
     Continued: _continued,
     FailTask: _over,
     ResolveWait: _over,

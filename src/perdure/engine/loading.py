@@ -25,6 +25,8 @@ from perdure.engine.coding import (
     since_continued,
 )
 from perdure.engine.effects import Effects, Inputs
+from perdure.engine.halting import give_up as give_up_attempt
+from perdure.engine.halting import halts
 from perdure.engine.live_run import LiveRun
 from perdure.engine.timers import DEADLINE
 from perdure.engine.undecided import ends_stalled
@@ -270,6 +272,7 @@ def until(loaded: LoadedRun, now: int) -> int:
 def _go_on(effects: Effects, live: LiveRun, recorded: Recorded, not_before: int) -> None:
     """Dispatch what is pending, arm what waits. A delayed start waits for its time, although
     somebody may have sent it something before."""
+    now, before = effects.shell.clock.now(), list[tuple[str, int]]()
     for node, state in recorded.run.nodes.items():
         if state.status == "pending":
             live.inputs[node] = recorded.inputs[node]
@@ -280,7 +283,14 @@ def _go_on(effects: Effects, live: LiveRun, recorded: Recorded, not_before: int)
                     late = 0 if state.attempt else max(0, not_before - state.first_due)
                     effects.wait(live, node, state.task, when, late)
                 continue
+            if halts(recorded.run):  # whoever was at it is gone, and it is not begun again
+                give_up_attempt(live, state.task, node, state.attempt, begun=True)
+                continue
             due = max(recorded.due.get(node, 0), not_before)
+            if due <= now:
+                before.append((state.task, state.attempt))
             effects.dispatch(live, node, state.task, state.attempt, due)
         elif state.wake_at is not None:
             effects.wait(live, node, state.task, state.wake_at)
+    if getattr(live.machine, "undoes", False):
+        live.work.before = frozenset(before)

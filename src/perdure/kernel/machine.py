@@ -56,7 +56,7 @@ from perdure.model.errors import InvalidRequest
 class GraphMachine:
     """Decides for one run of a graph. `run` is its snapshot, changed by what is decided."""
 
-    __slots__ = ("_turn", "handlings", "may_ask", "run")
+    __slots__ = ("_turn", "handlings", "may_ask", "run", "undoes")
 
     def __init__(self, plan: GraphPlan, run: Run, deps: Deps) -> None:
         self.run = run
@@ -64,6 +64,8 @@ class GraphMachine:
         self.handlings = plan.handlings
         #: See kernel.protocol.Machine.may_ask.
         self.may_ask = plan.may_ask
+        #: Whether its run may have something to undo before it ends.
+        self.undoes = plan.undoes
         self._turn = Turn(plan, run, deps)
 
     @property

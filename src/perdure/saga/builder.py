@@ -18,6 +18,7 @@ from perdure.flow import legible
 from perdure.flow.codec import codec_of, read
 from perdure.flow.declaring import checked_aliases, checked_description
 from perdure.flow.typed import or_null
+from perdure.graph.definition import Graph
 from perdure.kernel.machine import GraphMachine
 from perdure.kernel.plan import GraphPlan
 from perdure.model.definition import Definition
@@ -109,7 +110,8 @@ class Saga(Definition[P, Outputs]):
         name: str,
         run: Callable[[SagaContext[P]], Any]
         | Callable[[P], Coroutine[Any, Any, Any]]
-        | Definition[P, Any],
+        | Definition[P, Any]
+        | Graph,
         /,
         *,
         undo: Callable[[SagaContext[P]], Any] | None = None,

@@ -15,6 +15,7 @@ from perdure import Engine, Failure, Saga, SagaContext
 from perdure.codec.journal import decode_row
 from perdure.kernel.actions import (
     BeginCompensation,
+    CancelTasks,
     CompensateTask,
     CompleteTask,
     CreateTask,
@@ -65,6 +66,11 @@ async def undo(ctx: SagaContext[str]) -> None:
     FOUND.append((step, ctx.output(step)[: len(step)], ctx.get("last")))
 
 
+async def undo_blindly(ctx: SagaContext[str]) -> None:
+    """Of a step of which it may not be known whether it did anything."""
+    await asyncio.sleep(0.01)
+
+
 async def closed(ctx: SagaContext[str]) -> None:
     raise Failure("the bank is closed", kind="closed")
 
@@ -86,10 +92,10 @@ stuck = (
     saga("stuck").step("a", work, undo=undo).step("b", work, undo=closed, undo_retry=2)
     .step("c", declined)
 )  # fmt: skip
-canceled = saga("canceled").step("a", work, undo=undo).step("b", slow, undo=undo)
+canceled = saga("canceled").step("a", work, undo=undo).step("b", slow, undo=undo_blindly)
 late = (
     saga("late", max_duration="3s").step("a", work, undo=undo)
-    .step("b", slow, undo=undo, undo_unknown=False)
+    .step("b", slow, undo=undo_blindly, undo_unknown=False)
 )  # fmt: skip
 THINGS = (succeeds, fails, parallel, stuck, canceled, late)
 
@@ -112,6 +118,8 @@ PLAYS: dict[str, tuple[Saga[str], Any]] = {
     "fails": (fails, ("node c failed: declined for ann", ["b", "a"])),
     "parallel": (parallel, ("node d failed: declined for ann", ["b", "c", "a"])),
     "stuck": (stuck, ("node c failed: declined for ann", ["a"])),
+    "canceled": (canceled, ("enough", ["b", "a"])),
+    "late": (late, ("the run reached its max_duration", ["a"])),
 }
 
 
@@ -165,7 +173,7 @@ def judge(rows: Any) -> None:
     actions = [a for row in rows for t in decode_row(row.body) for a in t.actions]
     completed = [a.node for a in actions if isinstance(a, CompleteTask)]
     assert len(completed) == len(set(completed))
-    done = [node for node in completed if not node.endswith("~undo")]
+    done = [node for action in actions for node in ended(action) if not node.endswith("~undo")]
     begun = [a.node.removesuffix("~undo") for a in actions
              if isinstance(a, CreateTask) and a.node.endswith("~undo")]  # fmt: skip
     assert begun == [node for node in reversed(done) if node in begun]
@@ -182,6 +190,13 @@ def judge(rows: Any) -> None:
     for step, output, last in FOUND:
         assert output == step
         assert last in done
+
+
+def ended(action: object) -> tuple[str, ...]:
+    """The nodes that completed by this action, or of which nobody knows whether they did."""
+    if isinstance(action, CompleteTask):
+        return (action.node,)
+    return action.nodes if isinstance(action, CancelTasks) and action.unknown else ()
 
 
 @pytest.mark.rule("S-15", "S-16", "S-17", "D-18", "D-20", "S-7", "SX-1")
