@@ -41,6 +41,7 @@ from perdure.kernel.actions import (
     ReopenRun,
     ResolveWait,
     RetryTask,
+    SetPaused,
     Transition,
 )
 from perdure.kernel.code.machine import CodeMachine
@@ -75,6 +76,8 @@ class Recorded(msgspec.Struct):
     signals: dict[str, Place] = {}
     inputs: dict[str, Inputs] = {}
     due: dict[str, int] = {}
+    #: Nodes whose attempt came while the run was paused, which held it back ever since.
+    held: set[str] = set()
     #: A large input or config of the run: where it stands until it is fetched.
     opened: dict[str, tuple[int, int]] = {}
     #: What was recorded, where code is to run again from it.
@@ -116,6 +119,8 @@ def _note(recorded: Recorded, seq: int, actions: Sequence[Any]) -> None:
                 inputs[action.node] = Inputs(place, action.secrets)
         elif kind is DispatchTask or kind is RetryTask:
             recorded.due[action.node] = action.not_before
+            if recorded.run.paused:
+                recorded.held.add(action.node)
         elif kind is CompleteTask:
             inputs.pop(action.node, None)
         elif kind not in _WITH_OUTPUT:
@@ -128,7 +133,9 @@ def _note(recorded: Recorded, seq: int, actions: Sequence[Any]) -> None:
 
 def _note_rarer(recorded: Recorded, seq: int, action: Any) -> None:
     kind = type(action)
-    if kind is BufferSignal:
+    if kind is SetPaused:
+        recorded.held.clear()
+    elif kind is BufferSignal:
         place = _place(seq, action.payload, action.payload_ref)
         if place is not None:
             recorded.signals[action.signal] = place
@@ -283,11 +290,12 @@ def _go_on(effects: Effects, live: LiveRun, recorded: Recorded, not_before: int)
                     late = 0 if state.attempt else max(0, not_before - state.first_due)
                     effects.wait(live, node, state.task, when, late)
                 continue
+            begun = node not in recorded.held
             if halts(recorded.run):  # whoever was at it is gone, and it is not begun again
-                give_up_attempt(live, state.task, node, state.attempt, begun=True)
+                give_up_attempt(live, state.task, node, state.attempt, begun=begun)
                 continue
             due = max(recorded.due.get(node, 0), not_before)
-            if due <= now:
+            if begun and due <= now:
                 before.append((state.task, state.attempt))
             effects.dispatch(live, node, state.task, state.attempt, due)
         elif state.wake_at is not None:

@@ -6,7 +6,7 @@ stand apart in the store, and are fetched first.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from msgspec import Raw
@@ -26,9 +26,11 @@ def around(live: LiveRun, handling: Handling) -> Around | Apart:
 
     `outputs`: of the completed ones of the nodes that it reads."""
     run, machine = live.run, live.machine
+    held = machine.outputs if isinstance(machine, GraphMachine) else {}
+    if not live.outputs:  # all were made while it is in memory
+        return Around(run.input, Readable(held, handling.reads), run.metadata, run.noted)
     outputs: dict[str, Raw] = {}
     missing: Apart = []
-    held = machine.outputs if isinstance(machine, GraphMachine) else {}
     nodes = run.nodes
     for node in nodes if handling.reads is None else handling.reads:
         state = nodes.get(node)
@@ -44,6 +46,29 @@ def around(live: LiveRun, handling: Handling) -> Around | Apart:
         if value is not None:
             outputs[node] = value
     return missing or Around(run.input, outputs, run.metadata, run.noted)
+
+
+class Readable(Mapping[str, Raw]):
+    """Of the outputs in memory those that may be read (None = all), looked up when one is asked
+    for: a step has as many nodes before it as a saga has steps."""
+
+    __slots__ = ("_outputs", "_reads")
+
+    def __init__(self, outputs: Mapping[str, Raw], reads: tuple[str, ...] | None) -> None:
+        self._outputs = outputs
+        self._reads = reads
+
+    def __getitem__(self, node: str) -> Raw:
+        if self._reads is not None and node not in self._reads:
+            raise KeyError(node)
+        return self._outputs[node]
+
+    def __iter__(self) -> Iterator[str]:
+        nodes = self._outputs if self._reads is None else self._reads
+        return (node for node in nodes if node in self._outputs)
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
 
 
 def keep(live: LiveRun, apart: Apart, values: Sequence[bytes]) -> None:

@@ -243,6 +243,11 @@ class Saga(Definition[P, Outputs]):
         return self.built.record.retention
 
     @property
+    def functions(self) -> tuple[Any, ...]:
+        """What its steps run: functions, declared steps, definitions."""
+        return tuple(part.run for part in self._parts)
+
+    @property
     def triggers(self) -> tuple[type[Any], ...]:
         """The classes of events that start it."""
         return self._triggers

@@ -7,13 +7,16 @@ undone again.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, Final
 
 from perdure.graph.draw import Sketch
 from perdure.graph.draw.course import Course, Mark, course_of
 from perdure.graph.draw.sketch import Box, Link
-from perdure.model.graph import CHILD, SAGA
+from perdure.model.graph import CHILD
 from perdure.saga.record import SagaRecord, StepRecord
+
+#: The kind of box that steps are.
+_DRAWN_AS: Final = "TASK"
 
 
 def sketch_of(
@@ -47,5 +50,5 @@ def _box(step: StepRecord, course: Course | None) -> Box:
         "with undo" if step.undo is not None else "",
     ]
     mark = None if course is None else course.marks.get(step.name, Mark("pending"))
-    kind = SAGA if step.child is None else CHILD
-    return Box(step.name, kind, step.name, " · ".join(filter(None, said)), mark)
+    kind = _DRAWN_AS if step.child is None else CHILD
+    return Box(step.name, kind, step.name, " · ".join(filter(None, said)) or "step", mark)

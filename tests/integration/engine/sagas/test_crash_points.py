@@ -57,7 +57,7 @@ async def slow(ctx: SagaContext[str]) -> str:
 
 async def declined(ctx: SagaContext[str]) -> None:
     await asyncio.sleep(0.01)
-    raise Failure(f"declined for {ctx.payload}", kind="declined")
+    raise Failure(f"declined for {ctx.payload}", kind="no-funds-of-a-saga")
 
 
 async def undo(ctx: SagaContext[str]) -> None:
@@ -72,7 +72,7 @@ async def undo_blindly(ctx: SagaContext[str]) -> None:
 
 
 async def closed(ctx: SagaContext[str]) -> None:
-    raise Failure("the bank is closed", kind="closed")
+    raise Failure("the bank is closed", kind="closed-bank-of-a-saga")
 
 
 def saga(name: str, **options: Any) -> Saga[str]:
