@@ -40,6 +40,9 @@ if TYPE_CHECKING:
     )
     from perdure.model.policy import Retry
     from perdure.model.step_context import StepContext, current_step
+    from perdure.saga.builder import Saga
+    from perdure.saga.context import SagaContext
+    from perdure.saga.outputs import Outputs
 
 __all__ = [
     "After",
@@ -58,6 +61,7 @@ __all__ = [
     "NonDeterminism",
     "NotFound",
     "On",
+    "Outputs",
     "PerdureError",
     "Permanent",
     "Retry",
@@ -66,6 +70,8 @@ __all__ = [
     "RunFailed",
     "RunFinished",
     "RunInfo",
+    "Saga",
+    "SagaContext",
     "Signal",
     "Step",
     "StepContext",
@@ -98,6 +104,9 @@ _HOMES = {
     "perdure.model.errors": _ERRORS,
     "perdure.model.policy": "Retry",
     "perdure.model.step_context": "StepContext current_step",
+    "perdure.saga.builder": "Saga",
+    "perdure.saga.context": "SagaContext",
+    "perdure.saga.outputs": "Outputs",
 }
 _HOME_OF = {name: module for module, names in _HOMES.items() for name in names.split()}
 

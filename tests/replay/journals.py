@@ -17,12 +17,14 @@ from msgspec import Raw
 from perdure.codec.journal import encode_row
 from perdure.kernel.actions import (
     AnyAction,
+    BeginCompensation,
     BeginRun,
     BufferSignal,
     CancelChild,
     CancelTasks,
     ChildFound,
     Claimed,
+    CompensateTask,
     CompleteTask,
     ConsumeSignal,
     Continued,
@@ -400,6 +402,73 @@ def traced() -> Journal:
     ]
 
 
+def undone() -> Journal:
+    """A graph with undos that is canceled while a node is under way, which is given up: both what
+    it may have done and what it did are undone."""
+    stop = FailureRecord("workflow.canceled", "enough", permanent=True)
+    given_up = FailureRecord("workflow.canceled", "no answer", permanent=True)
+    null = Raw(b"null")
+    return [
+        [
+            Transition(
+                AT,
+                [
+                    _opened(),
+                    CreateTask("t1", "charge", "pending", null),
+                    DispatchTask("t1", "charge"),
+                ],
+            ),
+            Transition(
+                AT + 1,
+                [
+                    CompleteTask("t1", "charge", 0, null, metadata={"card": Raw(b'{"id":"c1"}')}),
+                    CreateTask("t2", "gift", "skipped", branches=("ship",)),
+                    CreateTask("t3", "ship", "pending", null),
+                    DispatchTask("t3", "ship"),
+                ],
+            ),
+        ],
+        [
+            Transition(
+                AT + 2,
+                [
+                    RequestStop(stop, "cancel"),
+                    CreateTask("t4", "~grace", "waiting", wake_at=AT + 30_000_002),
+                ],
+            ),
+            Transition(
+                AT + 30_000_002,
+                [
+                    ResolveWait("t4", "~grace", "completed", null),
+                    CancelTasks(given_up, ("ship",), "canceled", True),
+                    BeginCompensation("cancel", stop, ("ship",)),
+                    CreateTask("t5", "ship~undo", "pending", null),
+                    DispatchTask("t5", "ship~undo"),
+                ],
+            ),
+        ],
+        [
+            Transition(
+                AT + 30_000_003,
+                [
+                    CompleteTask("t5", "ship~undo", 0, null),
+                    CompensateTask("t3", "ship"),
+                    CreateTask("t6", "charge~undo", "pending", null),
+                    DispatchTask("t6", "charge~undo"),
+                ],
+            ),
+            Transition(
+                AT + 30_000_004,
+                [
+                    CompleteTask("t6", "charge~undo", 0, null, metadata={"refund": null}),
+                    CompensateTask("t1", "charge"),
+                    FinishRun("canceled", failure=stop),
+                ],
+            ),
+        ],
+    ]
+
+
 JOURNALS = {
     "order-v1": order,
     "failure-v1": failure,
@@ -413,6 +482,7 @@ JOURNALS = {
     "children-v1": children,
     "begun-elsewhere-v1": begun_elsewhere,
     "traced-v1": traced,
+    "undone-v1": undone,
 }
 
 

@@ -9,15 +9,6 @@ from __future__ import annotations
 import re
 
 CUTS: dict[str, list[tuple[str, str]]] = {
-    # the builder of sagas, and its events
-    "p01_order_saga.py": [
-        (r", Saga, SagaContext\b", ""),
-        (r"^from perdure\.feed import WorkflowCompensationFailed\n", ""),
-        (r"^def validate(?s:.*?)^\)\n", ""),
-        (r"\border_saga, (?=place_order_right\])", ""),
-        (r"^ +@engine\.listen\(WorkflowCompensationFailed\)\n.*\n", ""),
-        (r"^ +out = .*\n +tracking: str = .*\n.*out\.of\(charge\)\n", ""),
-    ],
     # progress out of a run
     "p02_agent.py": [
         (r", Topic\b", ""),

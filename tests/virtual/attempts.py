@@ -49,7 +49,7 @@ class Desk:
         if input:
             spec["input"] = input[0]
         order = Order(
-            "order", "o-1", "ship", "TASK", "t1", number, None, limit, None,
+            "order", "o-1", "ship", "TASK", "t1", number, None, limit, None, None,
             Raw(msgspec.json.encode(spec)), secrets or {},
         )  # fmt: skip
         return await self.dispatcher.execute(order)

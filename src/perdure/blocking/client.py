@@ -103,7 +103,8 @@ class Client(Mirrored):
     ) -> Any:
         """Start (or join) a run and wait for its result; see `start` and `Run.result`.
 
-        `idempotency_key=k` is `id=k`: a second call returns the first run's outcome.
+        With an `idempotency_key` a second call returns, or raises, what the first one did, also
+        while that goes on, and in other processes.
         """
         made: Any = self._call(self._async.run(definition, input, **options))
         return made

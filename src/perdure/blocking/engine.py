@@ -84,9 +84,22 @@ class Engine(Serving, Client):
         made: int = self._call(self._async.resume())
         return made
 
+    def emit(self, event: object, /, *, idempotency_key: str | None = None) -> None:
+        """Start a run of every saga that is `started_by` the event's class, or one that it
+        derives from, with the event as payload. Returns once all of them are durable: they run
+        also where this process dies at once. No run is waited for. Listeners to the class hear
+        of the event then.
+
+        idempotency_key: the same event, emitted again with the same key, starts nothing more.
+        Raises InvalidRequest for what is no event or no payload, PerdureError once the engine is
+        closing, StoreError where it is not known whether all was recorded: emit it again, with
+        the same key."""
+        self._call(self._async.emit(event, idempotency_key=idempotency_key))
+
     def listen(self, event: type[Ev], /) -> Callable[[Listen[Ev]], Listen[Ev]]:
-        """Decorate a function that is to hear of events of this class (see perdure.feed), after
-        they are durable, one at a time and in order. It may be async. What it raises is logged
-        and changes nothing. Raises InvalidRequest for what is no event."""
+        """Decorate a function that is to hear of events of this class, after they are durable,
+        one at a time and in order: of those that the engine tells (see perdure.feed), or of those
+        that this engine is given by `emit`. It may be async. What it raises is logged and changes
+        nothing. Raises InvalidRequest for what is no event."""
         made: Callable[[Listen[Ev]], Listen[Ev]] = self._apply(lambda: self._async.listen(event))
         return made

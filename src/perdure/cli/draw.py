@@ -15,6 +15,9 @@ from perdure.cli.output import print_json
 
 if TYPE_CHECKING:
     from perdure.graph.definition import Graph
+    from perdure.saga.builder import Saga
+
+    Drawn = Graph | Saga[Any]
 
 History = Iterable[Mapping[str, Any]] | None
 
@@ -30,8 +33,8 @@ _PICTURES: Final = (".png", ".jpg", ".jpeg", ".gif", ".webp", ".pdf", ".html")
 @store_option
 @json_option
 def draw(what: str, form: str | None, output: str | None, store: str, as_json: bool) -> None:
-    """Draw a document, the current version of a published WORKFLOW, or a run: which nodes have
-    run, how each one stands, and which way it went."""
+    """Draw a document, a saga, the current version of a published WORKFLOW, or a run: which nodes
+    have run, how each one stands, and which way it went."""
     form = form or ("mermaid" if output is None else _form_of(output))
     graph, history = _found(what, store)
     drawing = graph.svg(history) if form == "svg" else graph.mermaid(history)
@@ -46,9 +49,9 @@ def draw(what: str, form: str | None, output: str | None, store: str, as_json: b
         click.echo(f"{output} is written", err=True)
 
 
-def _found(what: str, store: str) -> tuple[Graph, History]:
+def _found(what: str, store: str) -> tuple[Drawn, History]:
     """What is to be drawn. A file goes before a run of the same name."""
-    from perdure.cli.target import DOCUMENTS, document
+    from perdure.cli.target import DOCUMENTS, document, is_code
     from perdure.graph.definition import Graph
 
     if what == "-":
@@ -57,7 +60,9 @@ def _found(what: str, store: str) -> tuple[Graph, History]:
 
         text = sys.stdin.buffer.read(MAX_BYTES + 1)
         return Graph.load(text, format=format_of(what, text)), None
-    if Path(what).is_file() or what.lower().endswith((*DOCUMENTS, ".py")):
+    if is_code(what):
+        return _coded(what), None
+    if Path(what).is_file() or what.lower().endswith(DOCUMENTS):
         return document(what), None
     import asyncio
 
@@ -69,10 +74,9 @@ def _found(what: str, store: str) -> tuple[Graph, History]:
         ) from None
 
 
-async def _stored(what: str, store: str) -> tuple[Graph, History]:
+async def _stored(what: str, store: str) -> tuple[Drawn, History]:
     from perdure.client.client import Client, rebuild
     from perdure.client.urls import store_of
-    from perdure.graph.definition import Graph
     from perdure.model.errors import NotFound
 
     workflow, slash, id = what.partition("/")
@@ -88,10 +92,22 @@ async def _stored(what: str, store: str) -> tuple[Graph, History]:
                 stored = await client._store.latest_definition(workflow)
         except NotFound as error:
             raise Trouble(str(error), NOT_FOUND, "not-found") from None
-    if stored.kind != Graph.kind:
+    if not stored.source:
         advice = f"perdure show {what} tells" if slash else "perdure show WORKFLOW/ID tells"
-        raise usage(f"{workflow} is code: only documents are drawn; {advice} what a run has called")
-    return cast("Graph", rebuild(stored)), history
+        raise usage(
+            f"{workflow} is code: documents and sagas are drawn; {advice} what a run has called"
+        )
+    return cast("Drawn", rebuild(stored)), history
+
+
+def _coded(what: str) -> Drawn:
+    """A saga of a Python file. Raises Trouble for what is none."""
+    from perdure.cli.target import find_target
+
+    found = find_target(what, ()).definition
+    if not found.source:
+        raise usage(f"{what}: {found.name} is code; documents and sagas are drawn")
+    return cast("Drawn", found)
 
 
 def _form_of(file: str) -> str:

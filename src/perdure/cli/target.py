@@ -119,11 +119,14 @@ def _declared(module: ModuleType) -> list[Any]:
 
 
 def _home(definition: Definition[Any, Any]) -> ModuleType | None:
-    """The module that a workflow's function stands in."""
+    """The module that a workflow's function stands in, or one of a saga's."""
     import sys
 
-    function = getattr(definition, "fn", None)
-    return sys.modules.get(getattr(function, "__module__", ""))
+    for thing in (definition, *getattr(definition, "functions", ())):
+        name = getattr(getattr(thing, "fn", thing), "__module__", None) or "perdure"
+        if name.partition(".")[0] != "perdure":
+            return sys.modules.get(name)
+    return None
 
 
 def _others(definition: Definition[Any, Any], known: Registry) -> list[Any]:

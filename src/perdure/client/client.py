@@ -12,7 +12,7 @@ from msgspec import Raw
 
 from perdure.client.definitions import DefinitionInfo, infos
 from perdure.client.listing import newest_first
-from perdure.client.options import RunOptions, StartOptions
+from perdure.client.options import RunOptions, StartOptions, settled
 from perdure.client.run import KEEP, Run, RunInfo, info_of
 from perdure.client.telling import Telling
 from perdure.client.urls import store_of
@@ -26,7 +26,6 @@ from perdure.flow.codec import Codec, TypedCodec, codec_of, written
 from perdure.flow.driver import Driver, driver_as
 from perdure.flow.known import KnownWorkflow
 from perdure.flow.step import Step
-from perdure.flow.workflow import Workflow
 from perdure.model.carrier import checked_carrier
 from perdure.model.definition import Definition
 from perdure.model.driving import StartRequest
@@ -156,6 +155,7 @@ class Client:
         InvalidRequest and the like with nothing written, StoreError when it is not known whether
         the start was recorded.
         """
+        settled(options)
         with self._observed("start", definition, options.get("trace")) as call:
             if options.get("using") is not None:
                 message = "starting in the caller's transaction is not there yet: leave out using="
@@ -226,13 +226,10 @@ class Client:
     ) -> Any:
         """Start (or join) a run and wait for its result; see `start` and `Run.result`.
 
-        `idempotency_key=k` is `id=k`: a second call returns the first run's outcome.
+        With an `idempotency_key` a second call returns, or raises, what the first one did, also
+        while that goes on, and in other processes.
         """
-        key, timeout = options.pop("idempotency_key", None), options.pop("timeout", None)
-        if key is not None:
-            if options.get("id") is not None:
-                raise InvalidRequest("give id or idempotency_key, not both: the key is the id")
-            options["id"] = key
+        timeout = options.pop("timeout", None)
         options.setdefault("if_exists", "join")
         run: Run[Any] = await self.start(definition, input, **cast("StartOptions", options))
         return await run.result(timeout=timeout)
@@ -340,8 +337,7 @@ class Client:
 
     def _written(self, definition: Definition[Any, Any], value: Any) -> Raw:
         """A value for a run of this definition, as it is recorded."""
-        typed = definition.kind == Workflow.kind
-        return written(value, codec_of(self._codec) if typed else None)
+        return written(value, codec_of(self._codec) if definition.typed else None)
 
 
 def _declared(thing: Any) -> Definition[Any, Any] | str:

@@ -8,13 +8,17 @@ import os
 import signal
 import socket
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from typing import Any, Self, TypeVar
 
 from perdure.client.client import Client, Listen
+from perdure.client.emitting import Emitting, checked_event, is_emitted
+from perdure.client.options import checked_key
 from perdure.client.working import Working
 from perdure.drivers.native import NativeDriver, rebuild, startable
 from perdure.engine.handlers.http import HttpHandler, HttpOptions
 from perdure.engine.handlers.port import Handler
+from perdure.engine.handlers.saga import SagaHandler
 from perdure.engine.handlers.step import StepHandler
 from perdure.engine.handlers.task import TaskHandler
 from perdure.engine.observing import Observer
@@ -22,13 +26,15 @@ from perdure.engine.resources import Resources
 from perdure.engine.secrets import Secrets
 from perdure.engine.shell import PARK_AFTER, POLL, Shell
 from perdure.expr import reveal
-from perdure.feed import ClientEvent, RunEvent
+from perdure.feed import ClientEvent, RunEvent, WorkflowRecord
 from perdure.flow.calling import STEP_TYPE
 from perdure.flow.codec import Codec, StepValues
 from perdure.flow.driver import Driver, Duties, Host, driver_as
 from perdure.flow.registry import Listed, Registry
 from perdure.model.durations import SECOND, Duration, microseconds
-from perdure.model.errors import InvalidRequest, Unsupported
+from perdure.model.errors import InvalidRequest, PerdureError, Unsupported
+from perdure.model.graph import SAGA
+from perdure.saga.builder import Saga
 from perdure.stores.port import Store, WorkerInfo
 from perdure.telemetry import Telemetry
 
@@ -76,9 +82,11 @@ class Engine(Client):
         registry, objects = Registry.of(definitions), tuple(resources)
         secret = secrets if isinstance(secrets, Secrets) else Secrets(secrets)
         tasks = self._tasks(registry, threads)
+        values = None if codec is None else StepValues(codec)
         handlers: dict[str, Handler] = {
             "TASK": tasks,
-            STEP_TYPE: StepHandler(tasks, None if codec is None else StepValues(codec)),
+            STEP_TYPE: StepHandler(tasks, values),
+            SAGA: SagaHandler(tasks, codec, values),
             "HTTP": HttpHandler(http or HttpOptions(), secret.redact),
         }
         self._registry = registry
@@ -92,7 +100,7 @@ class Engine(Client):
                 driver.codec,
                 handlers,
                 list(registry.definitions.values()),
-                rebuild,
+                partial(rebuild, known=registry.definition),
                 self._info,
                 resources=Resources(objects),
                 reveal=lambda value, at: reveal(value, at, secret),
@@ -107,11 +115,15 @@ class Engine(Client):
         if self._working is not None:
             self._working.shell.telemetry = telemetry
             self._working.shell.claims.startable = startable
+        self._emitting = Emitting(
+            registry.definitions.values(), self._start_for, self._telling.spawn
+        )
         self._duties = Duties(registry, objects, threads, codec, name, telemetry)
         self._host = _host_of(self._driver) if native is None else None
 
     #: Whether its store is its own, and ends with it.
     _alone = False
+    _closing = False
 
     def _tasks(self, registry: Registry, threads: int | None) -> TaskHandler:
         """Who runs the functions of steps."""
@@ -143,11 +155,13 @@ class Engine(Client):
         return self
 
     async def __aexit__(self, *exc: object) -> None:
+        self._closing = True
         try:
             if self._host is not None:
                 await self._host.rest(self._grace)
             else:
                 await self._shell.close(self._grace)
+            await self._emitting.close()
         finally:
             await super().__aexit__(*exc)
 
@@ -158,6 +172,28 @@ class Engine(Client):
         claims = self._shell.claims
         claims.resumed += await claims.take_all()
         return claims.resumed
+
+    async def emit(self, event: object, /, *, idempotency_key: str | None = None) -> None:
+        """Start a run of every saga that is `started_by` the event's class, or one that it
+        derives from, with the event as payload. Returns once all of them are durable: they run
+        also where this process dies at once. No run is waited for. Listeners to the class hear
+        of the event then.
+
+        idempotency_key: the same event, emitted again with the same key, starts nothing more.
+        Raises InvalidRequest for what is no event or no payload, PerdureError once the engine is
+        closing, StoreError where it is not known whether all was recorded: emit it again, with
+        the same key."""
+        if self._closing:
+            raise PerdureError("the engine is closed: the event was not taken")
+        if self._host is None:
+            self._shell.check_working()
+        event = checked_event(event)
+        id = self._new_id() if idempotency_key is None else checked_key(idempotency_key)
+        await self._emitting.emit(event, id)
+
+    async def _start_for(self, saga: Saga[Any], event: object, id: str) -> None:
+        trigger = {"trigger": type(event).__name__}
+        await self.start(saga, event, id=id, if_exists="join", metadata=trigger)
 
     async def serve(self) -> None:
         """Work until SIGTERM or SIGINT, then return; leaving the `async with` block ends the
@@ -176,16 +212,24 @@ class Engine(Client):
                 signal.signal(number, handler)
 
     def listen(self, event: type[Ev], /) -> Callable[[Listen[Ev]], Listen[Ev]]:
-        """Decorate a function that is to hear of events of this class (see perdure.feed), after
-        they are durable, one at a time and in order. It may be async. What it raises is logged
-        and changes nothing. Raises InvalidRequest for what is no event."""
+        """Decorate a function that is to hear of events of this class, after they are durable,
+        one at a time and in order: of those that the engine tells (see perdure.feed), or of those
+        that this engine is given by `emit`. It may be async. What it raises is logged and changes
+        nothing. Raises InvalidRequest for what is no event."""
         if _is_event(event, ClientEvent):
             return super().listen(event)
-        if not _is_event(event, RunEvent):
+        if is_emitted(event):
+
+            def hear(call: Listen[Ev]) -> Listen[Ev]:
+                self._emitting.listen(event, call)
+                return call
+
+            return hear
+        if not (_is_event(event, RunEvent) or _is_event(event, WorkflowRecord)):
             raise InvalidRequest(
                 f"an engine tells nothing of {getattr(event, '__name__', event)}: listen to an "
-                "event of perdure.feed, to RunEvent for all about its runs, or to ClientEvent for "
-                "all of its own calls"
+                "event of perdure.feed, to RunEvent for all about its runs, to ClientEvent for "
+                "all of its own calls, or to a class of yours whose events it is to emit"
             )
 
         def register(call: Listen[Ev]) -> Listen[Ev]:

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Final
 
 from msgspec import Raw
 
 from perdure.codec.failures import failure_from
 from perdure.model.driving import Outcome
-from perdure.model.errors import Canceled, Failure, RunFailed
+from perdure.model.errors import Canceled, Failure, RunFailed, StepFailed
 from perdure.model.failure import FailureRecord
 
+#: What the failure of a run says of the node that failed first, in its details.
+_OF_A_NODE: Final = frozenset(("node", "failed", "details"))
+_FAILED_UNDOS: Final = "undo_failed"
 _UNKNOWN = FailureRecord("unknown", "the run failed without a recorded reason")
 
 
@@ -27,8 +30,34 @@ def failure_of(outcome: Outcome, run: Any) -> Failure:
     """The exception of a run that did not complete."""
     record = outcome.failure or _UNKNOWN
     if outcome.status == "canceled":
-        return Canceled(record.message)
+        return Canceled(record.message, details=record.details)
     failure = failure_from(record, RunFailed)
     if isinstance(failure, RunFailed):
         failure.run = run
+        failure.compensated = compensated(record)
+    failure.__cause__ = _step_failure(record, run)
     return failure
+
+
+def compensated(record: FailureRecord) -> bool:
+    """Whether what the run had done was undone, all of it."""
+    details = record.details
+    if not isinstance(details, dict) or _FAILED_UNDOS not in details:
+        return False
+    return bool(details.get("undone")) and not details[_FAILED_UNDOS]
+
+
+def _step_failure(record: FailureRecord, run: Any) -> StepFailed | None:
+    """The failure of the step that ended a run of a graph or a saga; None of other runs."""
+    details = record.details
+    if not isinstance(details, dict) or not details.keys() >= _OF_A_NODE:
+        return None
+    node, failed = details["node"], details["failed"]
+    message = record.message.removeprefix(f"node {node} failed: ")
+    if failed != 1:
+        message = message.removesuffix(f" (and {failed - 1} more failed)")
+    made = StepFailed(message, kind=record.kind, details=details["details"])
+    made.permanent = record.permanent
+    made.workflow, made.step = run.workflow, node
+    made.attempt = details.get("attempt", 0)
+    return made

@@ -14,10 +14,9 @@ from msgspec import Raw
 from perdure.client.history import APART, told
 from perdure.client.messages import addressed, key_of
 from perdure.client.outcome import value_of
+from perdure.client.viewing import viewing
 from perdure.codec.failures import failure_from
-from perdure.flow.codec import codec_of, read
-from perdure.flow.known import KnownWorkflow
-from perdure.flow.workflow import Workflow
+from perdure.feed.view import RunView
 from perdure.model.durations import SECOND, Duration, microseconds
 from perdure.model.errors import (
     Failure,
@@ -129,8 +128,8 @@ class Run(Generic[T_co]):
         outcome = await client._driver.result(name, self._id)
         definition = self._definition
         reader: Callable[[Raw], Any] = client._codec.decode
-        if isinstance(definition, Workflow | KnownWorkflow):
-            reader = partial(read, definition.read_output, codec=codec_of(client._codec))
+        if definition is not None:
+            reader = partial(definition.read_result, codec=client._codec)
         result: T_co = value_of(outcome, reader, self)
         return result
 
@@ -143,6 +142,11 @@ class Run(Generic[T_co]):
     async def describe(self) -> RunInfo:
         """What the store says of the run."""
         return info_of(await self._row())
+
+    async def view(self) -> RunView:
+        """How its steps stand, whichever process works on it: every step of the plan; of code, the
+        calls so far. `view().to_dict()` is what a dashboard draws. Raises NotFound."""
+        return (await viewing(self._client._store, await self._row())).view
 
     async def history(self, *, after: int = 0) -> AsyncIterator[Mapping[str, Any]]:
         """What was recorded, oldest first: one mapping per action, with its time and the place
@@ -179,7 +183,7 @@ class Run(Generic[T_co]):
         cannot be sent.
         """
         client = self._client
-        typed = isinstance(self._definition, Workflow | KnownWorkflow)
+        typed = self._definition is not None and self._definition.typed
         with client._observed("signal", self._workflow):
             name, body = addressed(client._codec, to, value, typed=typed)
             key = None if dedupe_key is None else key_of(dedupe_key)
@@ -229,8 +233,8 @@ class Run(Generic[T_co]):
             raise InvalidRequest("retry: give either from_node='...' or failed=True")
         check_run_id(self._id)
         name = await self._named()
-        workflow = self._definition if isinstance(self._definition, Workflow) else None
-        of = name if workflow is None else workflow.under(name)
+        known = self._definition  # of a graph, the store knows the newest version
+        of = name if known is None or not known.typed else known.under(name)
         await self._client._retry(of, self._id, from_node, input, config)
 
     async def _tell(self, kind: str) -> None:

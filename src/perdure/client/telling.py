@@ -25,7 +25,7 @@ class Telling:
     def __init__(self, now: Callable[[], int]) -> None:
         self._now = now
         self._tasks: set[asyncio.Task[None]] = set()
-        self.listeners = Listeners(self._spawn)
+        self.listeners = Listeners(self.spawn)
 
     def listen(self, kind: Any, call: Callable[[Any], Any]) -> None:
         """Call with every event of this class. Raises InvalidRequest for what no client tells."""
@@ -61,7 +61,8 @@ class Telling:
             time = time_of(self._now())
             self.listeners.tell(kind(workflow=workflow, run_id=id, time=time, **more))
 
-    def _spawn(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+    def spawn(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+        """Run as a task that is kept until it ends, or the client does."""
         task = asyncio.get_running_loop().create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)

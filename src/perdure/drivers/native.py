@@ -8,7 +8,7 @@ through the runs in its memory.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from perdure.codec.values import JsonCodec
@@ -26,6 +26,7 @@ from perdure.model.driving import Outcome, StartRequest
 from perdure.model.errors import NotFound, PerdureError, StoreError
 from perdure.model.names import check_run_id
 from perdure.model.status import RunStatus
+from perdure.saga.builder import Saga
 from perdure.stores.port import Message, Posted, RunRow, Started, Store, StoredDefinition
 
 if TYPE_CHECKING:
@@ -206,6 +207,10 @@ class NativeDriver:
         return (await self.store.post([message]))[0]
 
 
+def _nothing(name: str) -> None:
+    """What a process knows that was given no code."""
+
+
 def startable(stored: StoredDefinition) -> Definition[Any, Any]:
     """A definition whose runs can be started: of a workflow whose code is elsewhere, what the store
     knows of it. Raises NotFound."""
@@ -214,10 +219,17 @@ def startable(stored: StoredDefinition) -> Definition[Any, Any]:
     return rebuild(stored)
 
 
-def rebuild(stored: StoredDefinition) -> Definition[Any, Any]:
-    """A definition from what the store keeps of it. Raises NotFound where only code makes it."""
+def rebuild(
+    stored: StoredDefinition, known: Callable[[str], Definition[Any, Any] | None] = _nothing
+) -> Definition[Any, Any]:
+    """A definition from what the store keeps of it. `known`: by name, what is registered here,
+    which has the code that runs a saga's steps. Raises NotFound where only code makes it."""
     if stored.kind == Graph.kind:
         return Graph.load(stored.source)
+    if stored.kind == Saga.kind:
+        registered = known(stored.name)
+        code = registered if isinstance(registered, Saga) else None
+        return Saga.recorded(stored.source, stored.hash, code)
     raise NotFound(f"{stored.kind} {stored.name} is made by code that this process does not have")
 
 

@@ -52,8 +52,6 @@ _log = logging.getLogger("perdure.engine")
 GAVE_UP: Final = "the run that started it does not wait for it any more"
 ENDS: Final = "the run that started it is ending"
 
-#: The kind of definitions whose values are recorded by a codec of their own.
-TYPED: Final = "workflow"
 #: Where an input stands: here, or apart from its row. None: there is none.
 Place: TypeAlias = Raw | tuple[int, int] | None
 
@@ -133,12 +131,12 @@ def _ask(shell: Shell, live: LiveRun, ask: Asking, place: Place) -> Iterator[Chi
 def _made(
     shell: Shell, live: LiveRun, ask: Asking, definition: Definition[Any, Any], input: Raw | None
 ) -> ChildStart:
-    child, typed, former = ask.child, definition.kind == TYPED, definition.aliases
+    child, typed, former = ask.child, definition.typed, definition.aliases
     if shell.claims.adopts and not shell.claims.serves(definition):
         shell.claims.add(definition)
     try:
-        if typed and input is not None and live.definition.kind != TYPED:
-            input = shell.deps.codec.sealed(input)
+        if input is not None:
+            input = _crossing(shell, live, input, typed=typed)
         request = StartRequest(definition, child.id, input, trace=live.run.trace)
         owned = shell.births.takes(definition)
         beginning = begin(
@@ -161,6 +159,14 @@ def _made(
         ask.call, ask.node, (child.definition, child.id), beginning.row,
         to_publish(definition, shell.clock.now()), None, not child.detached, former, typed,
     )  # fmt: skip
+
+
+def _crossing(shell: Shell, live: LiveRun, input: Raw, *, typed: bool) -> Raw:
+    """An input as a child of that kind records it. A workflow has written it so already."""
+    if isinstance(live.machine, CodeMachine) or typed == live.definition.typed:
+        return input
+    codec = shell.deps.codec
+    return codec.sealed(input) if typed else codec.opened(input)
 
 
 def _refused(

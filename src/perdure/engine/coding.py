@@ -15,12 +15,11 @@ from typing import TYPE_CHECKING
 from perdure.engine.values import Places, ReadMany, fetched
 from perdure.kernel.actions import Continued, Transition
 from perdure.kernel.code.machine import CodeMachine
-from perdure.kernel.code.replay import GRACE
 from perdure.kernel.code.replay import since_continued as since
 from perdure.kernel.code.stuck import Interrupted, Stuck
 from perdure.kernel.events import RunBegun
 from perdure.kernel.protocol import Machine
-from perdure.kernel.run import Run
+from perdure.kernel.run import GRACE, Run
 from perdure.model.errors import PayloadMissing, PerdureError, StoreError
 from perdure.stores.port import NEVER
 

@@ -20,7 +20,7 @@ from msgspec import Raw
 
 from perdure.codec.failures import record_failure
 from perdure.engine.clock import Clock
-from perdure.engine.handlers.port import Attempt, Handler, StepNotRegistered
+from perdure.engine.handlers.port import Attempt, Handler, Noted, StepNotRegistered
 from perdure.engine.observing import shielded
 from perdure.engine.stepping import first_part, rest_of
 from perdure.engine.timeouts import Timeouts, Watch
@@ -55,6 +55,8 @@ class Order(Attempt, gc=False):
     waited: bool = False
     #: Its run has given the task up: it was asked to stop, and how it ends changes nothing.
     unwanted: bool = False
+    #: Its run is to stop, and undoes what it did then: it was asked to end, and how it ends counts.
+    halted: bool = False
 
 
 class Dispatcher:
@@ -115,6 +117,9 @@ class Dispatcher:
             _this_task().uncancel()  # it finished all the same: a finished step keeps its outcome
         if value is None:
             return NodeCompleted(order.task, order.node, order.number, _NULL)
+        notes: dict[str, Raw] | None = None
+        if type(value) is Noted:
+            value, notes = value.output, value.notes
         try:
             output = Raw(self._codec.encode(value))
         except (KeyboardInterrupt, SystemExit):
@@ -122,7 +127,7 @@ class Dispatcher:
         except BaseException as error:
             # Made again it would be as wrong, and its effect would have happened twice.
             return self._failed(order, _unrecordable(order, error), permanent=True)
-        return NodeCompleted(order.task, order.node, order.number, output)
+        return NodeCompleted(order.task, order.node, order.number, output, notes)
 
     def _ended_badly(
         self, order: Order, step: _EngineStep, watch: Watch | None, error: BaseException
@@ -211,18 +216,28 @@ def logger_of(step: StepContext) -> logging.Logger:
 class _EngineStep(StepContext):
     """Most attempts are over before they wait for anything: what their time is is asked late."""
 
-    __slots__ = ("_dispatcher", "_limit", "task")
+    __slots__ = ("_canceled", "_dispatcher", "_limit", "task")
 
     def __init__(self, order: Order, dispatcher: Dispatcher) -> None:
         self._of = order
         self._deadline = None
         self._resources = dispatcher.resources
-        self.canceled = False
+        self._canceled = False
         self.details = None
         self._dispatcher = dispatcher
         self._limit: int | None = None
         #: What is cancelled when the time is over.
         self.task: asyncio.Task[Any] | None = None
+
+    @property
+    def canceled(self) -> bool:
+        """See StepContext.canceled."""
+        order: Any = self._of
+        return self._canceled or order.halted
+
+    @canceled.setter
+    def canceled(self, value: bool) -> None:
+        self._canceled = value
 
     @property
     def limit(self) -> int:

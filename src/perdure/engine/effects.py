@@ -7,7 +7,7 @@ whoever waits, observers see what was recorded.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
@@ -16,6 +16,8 @@ from msgspec import UNSET, Raw
 
 from perdure.engine.children import ask_again
 from perdure.engine.dispatcher import Order
+from perdure.engine.halting import halt, halts, not_begun
+from perdure.engine.surroundings import Apart, around, keep, places
 from perdure.engine.timers import DEADLINE
 from perdure.kernel.actions import (
     BeginRun,
@@ -26,6 +28,7 @@ from perdure.kernel.actions import (
     DispatchTask,
     FailTask,
     FinishRun,
+    RequestStop,
     ResolveWait,
     RetryTask,
     SetPaused,
@@ -103,6 +106,9 @@ class Effects:
             or state.status != "pending"
         ):
             return
+        if live.run.reason and halts(live.run):
+            not_begun(live, task, node, number)
+            return
         if not_before and not_before > self.shell.clock.now():
             live.timers.arm(node, not_before, partial(self._due, live, node, task, number))
             return
@@ -113,10 +119,15 @@ class Effects:
             self.shell.spawn(self._fetch_input(live, node, task, number, stored))
             return
         handling = live.machine.handlings[node]
+        told = around(live, handling) if handling.around else None
+        if isinstance(told, list):
+            live.fetching += 1
+            self.shell.spawn(self._fetch_around(live, node, task, number, stored, told))
+            return
         live.work.orders.append(
             Order(
                 live.workflow, live.run_id, node, handling.type, task, number, UNSET,
-                handling.timeout, handling.step, place, stored.secrets,
+                handling.timeout, handling.step, told, place, stored.secrets,
             )
         )  # fmt: skip
 
@@ -128,17 +139,35 @@ class Effects:
         self, live: LiveRun, node: str, task: str, number: int, stored: Inputs
     ) -> None:
         assert isinstance(stored.place, tuple)
+        found = await self._fetched(live, f"the input of node {node}", [stored.place])
+        if found is not None:
+            stored.place = Raw(found[0])
+            self._go_on(live, node, task, number, stored)
+
+    async def _fetch_around(
+        self, live: LiveRun, node: str, task: str, number: int, stored: Inputs, apart: Apart
+    ) -> None:
+        found = await self._fetched(live, f"what node {node} reads", places(apart))
+        if found is not None:
+            keep(live, apart, found)
+            self._go_on(live, node, task, number, stored)
+
+    async def _fetched(
+        self, live: LiveRun, what: str, wanted: Iterable[tuple[int, int]]
+    ) -> list[bytes] | None:
+        """Values that stand apart; None where they cannot be had, and the run stalls."""
         try:
-            stored.place = Raw(await self.shell.read(live.key, stored.place))
+            return [await self.shell.read(live.key, place) for place in wanted]
         except PayloadMissing as error:
-            live.stall(f"the input of node {node} is gone: {error}")
-            return
+            live.stall(f"{what} is gone: {error}")
         except Exception as error:
             _log.exception("%s/%s cannot go on", live.definition.name, live.run_id)
-            live.stall(f"the input of node {node} could not be read: {error!r}")
-            return
+            live.stall(f"{what} could not be read: {error!r}")
         finally:
             live.fetching -= 1
+        return None
+
+    def _go_on(self, live: LiveRun, node: str, task: str, number: int, stored: Inputs) -> None:
         # Meanwhile the run may have gone, or nobody may want the attempt any more.
         if not live.dead and live.inputs.get(node) is stored:
             self._due(live, node, task, number)
@@ -216,8 +245,15 @@ def _begun(effects: Effects, live: LiveRun, action: BeginRun) -> None:
         effects.deadline(live)
 
 
+def _halted(effects: Effects, live: LiveRun, action: RequestStop) -> None:
+    """Code is told by its machine; of a graph with undos the attempts are."""
+    if action.reason:
+        halt(live)
+
+
 def _finished(effects: Effects, live: LiveRun, action: FinishRun) -> None:
     effects.shell.finished(live, action)
+    effects.shell.feed.records.ended(live, action)
 
 
 #: What the rarer actions set going.
@@ -226,6 +262,7 @@ _EFFECTS: Final[Mapping[type, Callable[[Effects, LiveRun, Any], None]]] = {
     StartChild: _asked,
     BeginRun: _begun,
     FinishRun: _finished,
+    RequestStop: _halted,
     Continued: _continued,
     FailTask: _over,
     ResolveWait: _over,

@@ -25,6 +25,8 @@ from perdure.engine.coding import (
     since_continued,
 )
 from perdure.engine.effects import Effects, Inputs
+from perdure.engine.halting import give_up as give_up_attempt
+from perdure.engine.halting import halts
 from perdure.engine.live_run import LiveRun
 from perdure.engine.timers import DEADLINE
 from perdure.engine.undecided import ends_stalled
@@ -39,14 +41,14 @@ from perdure.kernel.actions import (
     ReopenRun,
     ResolveWait,
     RetryTask,
+    SetPaused,
     Transition,
 )
 from perdure.kernel.code.machine import CodeMachine
-from perdure.kernel.code.replay import GRACE
 from perdure.kernel.events import DeadlineReached
 from perdure.kernel.fold import fold_transition
 from perdure.kernel.protocol import Machine
-from perdure.kernel.run import Run
+from perdure.kernel.run import GRACE, Run
 from perdure.model.definition import Definition
 from perdure.model.errors import PayloadMissing, PerdureError, StoreError
 from perdure.stores.port import LONE_CRASHES, NEVER, Claim, LoadedRun
@@ -74,6 +76,8 @@ class Recorded(msgspec.Struct):
     signals: dict[str, Place] = {}
     inputs: dict[str, Inputs] = {}
     due: dict[str, int] = {}
+    #: Nodes whose attempt came while the run was paused, which held it back ever since.
+    held: set[str] = set()
     #: A large input or config of the run: where it stands until it is fetched.
     opened: dict[str, tuple[int, int]] = {}
     #: What was recorded, where code is to run again from it.
@@ -115,6 +119,8 @@ def _note(recorded: Recorded, seq: int, actions: Sequence[Any]) -> None:
                 inputs[action.node] = Inputs(place, action.secrets)
         elif kind is DispatchTask or kind is RetryTask:
             recorded.due[action.node] = action.not_before
+            if recorded.run.paused:
+                recorded.held.add(action.node)
         elif kind is CompleteTask:
             inputs.pop(action.node, None)
         elif kind not in _WITH_OUTPUT:
@@ -127,7 +133,9 @@ def _note(recorded: Recorded, seq: int, actions: Sequence[Any]) -> None:
 
 def _note_rarer(recorded: Recorded, seq: int, action: Any) -> None:
     kind = type(action)
-    if kind is BufferSignal:
+    if kind is SetPaused:
+        recorded.held.clear()
+    elif kind is BufferSignal:
         place = _place(seq, action.payload, action.payload_ref)
         if place is not None:
             recorded.signals[action.signal] = place
@@ -271,6 +279,7 @@ def until(loaded: LoadedRun, now: int) -> int:
 def _go_on(effects: Effects, live: LiveRun, recorded: Recorded, not_before: int) -> None:
     """Dispatch what is pending, arm what waits. A delayed start waits for its time, although
     somebody may have sent it something before."""
+    now, before = effects.shell.clock.now(), list[tuple[str, int]]()
     for node, state in recorded.run.nodes.items():
         if state.status == "pending":
             live.inputs[node] = recorded.inputs[node]
@@ -281,7 +290,15 @@ def _go_on(effects: Effects, live: LiveRun, recorded: Recorded, not_before: int)
                     late = 0 if state.attempt else max(0, not_before - state.first_due)
                     effects.wait(live, node, state.task, when, late)
                 continue
+            begun = node not in recorded.held
+            if halts(recorded.run):  # whoever was at it is gone, and it is not begun again
+                give_up_attempt(live, state.task, node, state.attempt, begun=begun)
+                continue
             due = max(recorded.due.get(node, 0), not_before)
+            if begun and due <= now:
+                before.append((state.task, state.attempt))
             effects.dispatch(live, node, state.task, state.attempt, due)
         elif state.wake_at is not None:
             effects.wait(live, node, state.task, state.wake_at)
+    if getattr(live.machine, "undoes", False):
+        live.work.before = frozenset(before)

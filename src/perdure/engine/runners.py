@@ -17,8 +17,9 @@ from typing import TYPE_CHECKING, Any, Final
 from perdure.codec.failures import record_failure
 from perdure.engine.attempts import OPENTELEMETRY, observed
 from perdure.engine.dispatcher import Order, Report
+from perdure.engine.halting import halts
 from perdure.engine.handlers.port import StepNotRegistered
-from perdure.kernel.events import NodeFailed
+from perdure.kernel.events import AttemptGivenUp, NodeFailed
 from perdure.model.failure import FailureRecord
 from perdure.model.status import TERMINAL
 
@@ -38,12 +39,16 @@ CANCELLED_PAUSE: Final = 1.0
 class Runners:
     """`orders`: attempts that may start now. `held`: the run is paused."""
 
-    __slots__ = ("_idle", "_live", "_shell", "free", "held", "orders", "waiter", "working")
+    __slots__ = (
+        "_idle", "_live", "_shell", "before", "free", "held", "orders", "waiter", "working",
+    )  # fmt: skip
 
     def __init__(self, live: LiveRun, shell: Shell) -> None:
         #: A list: it is nearly always empty, and a run has no more attempts than nodes.
         self.orders: list[Order] = []
         self.held = False
+        #: Attempts (task, number) that an earlier process may have begun, where that matters.
+        self.before: frozenset[tuple[str, int]] = frozenset()
         #: What each runner is at.
         self.working: dict[asyncio.Task[None], Order] = {}
         self._live = live
@@ -92,6 +97,23 @@ class Runners:
                 order.unwanted = True
                 task.cancel()
 
+    def halt(self) -> None:
+        """The run is to stop, and how its attempts end matters: those under way are asked to, and
+        are not given up. A `def` cannot be cancelled, and is awaited."""
+        nodes = self._live.run.nodes
+        for task, order in self.working.items():
+            state = nodes.get(order.node)
+            if (
+                task is not self._idle
+                and not (order.halted or order.unwanted)
+                and state is not None
+                and (state.task, state.attempt) == (order.task, order.number)
+                and state.status == "pending"  # else it has been told of
+            ):
+                order.halted = True
+                if getattr(order.step, "is_async", True):
+                    task.cancel()
+
     def end(self) -> None:
         """The run left memory: every attempt is asked to stop, its end unheard."""
         self.orders.clear()
@@ -102,7 +124,9 @@ class Runners:
                 task.cancel()
 
     def _ended(self, task: asyncio.Task[None]) -> None:
-        self.working.pop(task, None)
+        order = self.working.pop(task, None)
+        if order is not None and order.halted and not order.unwanted and task.cancelled():
+            self._given_up(order, begun=order.waited)
         if not self.working:
             self.working = {}  # a table that was filled once keeps its size
 
@@ -171,6 +195,10 @@ class Runners:
         the attempt any more: how it ended is told all the same, and ignored. By a host that
         ends: then nothing here happens any more. By the step itself: an attempt without an
         outcome is made once more, then it has failed."""
+        if report is None and order.halted:
+            self._given_up(order, begun=True)
+            self.start()
+            return
         again = not order.unwanted and not self._shell.stopping
         if report is None and order.again and again:
             why = "something in this process cancelled the task that the step ran in, twice"
@@ -183,7 +211,17 @@ class Runners:
             self._live.timers.after(CANCELLED_PAUSE, partial(self._once_more, order))
         self.start()
 
+    def _given_up(self, order: Order, *, begun: bool) -> None:
+        """It was asked to stop, and has no outcome. Where the process ends that is told later."""
+        live = self._live
+        if not order.unwanted and not live.dead and not self._shell.stopping:
+            order.unwanted = True
+            live.deliver(AttemptGivenUp(order.task, order.node, order.number, begun))
+
     def _once_more(self, order: Order) -> None:
+        if halts(self._live.run):
+            self._given_up(order, begun=True)
+            return
         self.orders.append(order)
         self.start()
 

@@ -50,4 +50,4 @@ async def _outcome(calls: Calls, call: Call, read: Reader) -> Any:
 def how_of(step: Step[..., Any]) -> How:
     """How the engine is to run a step's calls."""
     queue = None if step.queue == "default" else step.queue
-    return How(STEP_TYPE, step.timeout_us, step, step.retry.policy, queue)
+    return How(STEP_TYPE, step.timeout_us, step, policy=step.retry.policy, queue=queue)

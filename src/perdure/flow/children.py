@@ -12,8 +12,8 @@ from typing import Any, Final
 
 from msgspec import Raw
 
-from perdure.flow.codec import Codec, codec_of, read, written
-from perdure.flow.typed import Reader, reader
+from perdure.flow.codec import codec_of, written
+from perdure.flow.typed import reader
 from perdure.kernel.child_ids import derived_id
 from perdure.kernel.code.call import SPAWN, Call, Child
 from perdure.kernel.code.calls import Calls
@@ -34,11 +34,10 @@ def call_child(
     run, node = calls.run, calls.named(definition.name)
     if id is not None and check_run_id(id) == run.id:
         raise InvalidId(f"run {id!r} cannot be its own child: give the child an id of its own")
-    codec = codec_of(calls.deps.codec) if definition.kind == "workflow" else None
+    codec = codec_of(calls.deps.codec) if definition.typed else None
     value: Raw | None = None if input is None else written(input, codec)
-    output = _plain if kind == SPAWN else getattr(definition, "read_output", _plain)
     child = _child(run, definition, node, id)
-    return _outcome(calls, Call(node, kind, value, child=child), output, codec)
+    return _outcome(calls, Call(node, kind, value, child=child), definition)
 
 
 def _child(run: Run, definition: Definition[Any, Any], node: str, id: str | None) -> Child:
@@ -51,6 +50,8 @@ def _child(run: Run, definition: Definition[Any, Any], node: str, id: str | None
     return Child(definition.name, known, definition, tuple(former))
 
 
-async def _outcome(calls: Calls, call: Call, reader: Reader, codec: Codec | None) -> Any:
+async def _outcome(calls: Calls, call: Call, definition: Definition[Any, Any]) -> Any:
     output = await calls.dispatch(call)
-    return reader(output) if call.kind == SPAWN else read(reader, output, codec)
+    if call.kind == SPAWN:
+        return _plain(output)
+    return definition.read_result(output, calls.deps.codec)

@@ -9,6 +9,7 @@ from typing import Any, final
 from msgspec import Raw
 
 from perdure.codec.failures import failure_from, record_failure
+from perdure.flow.codec import codec_of, read
 from perdure.flow.typed import Reader, reader
 from perdure.flow.workflow import RETENTION
 from perdure.kernel.code.call import Call
@@ -24,6 +25,7 @@ class KnownWorkflow(Definition[Any, Any]):
     """What a store knows of a workflow."""
 
     kind = "workflow"
+    typed = True
 
     #: JSON's own types: what the function returns is known where the code is.
     read_output: Reader = staticmethod(reader(None, "output"))
@@ -60,6 +62,10 @@ class KnownWorkflow(Definition[Any, Any]):
     def retention(self) -> int:
         """Not known here, and not asked for."""
         return RETENTION
+
+    def read_result(self, output: Raw, codec: Any) -> Any:
+        """See Definition.read_result."""
+        return read(self.read_output, output, codec_of(codec))
 
     def machine(self, run: Any, deps: Any) -> CodeMachine:
         """A machine that can start a run, and nothing more."""

@@ -59,6 +59,7 @@ class FunctionProgram:
         if isinstance(made, StepFailed):
             made.step = call.node if call.how is None else call.how.step.name
             made.attempt = attempt
+            made.workflow = self.name
         return made
 
 

@@ -42,9 +42,13 @@ class Registry:
         Raises DuplicateName, or DefinitionError for other problems.
         """
         found, problems = _collected(things)
+        broken = dict(_broken(found))
+        problems += [problem for several in broken.values() for problem in several]
         chosen: list[Definition[Any, Any] | Step[..., Any]] = []
         duplicates: list[str] = []
         for name, same in found.items():
+            if name in broken:
+                continue
             try:
                 chosen.append(_one_of(name, same))
             except DuplicateName as problem:
@@ -108,6 +112,19 @@ def _collected(things: Iterable[Any]) -> tuple[_Found, list[str]]:
     return found, problems
 
 
+def _broken(found: _Found) -> Iterator[tuple[str, list[str]]]:
+    """By name, what is wrong with definitions that are looked at only here."""
+    for name, same in found.items():
+        several: list[str] = []
+        for one in (thing for thing in same if isinstance(thing, Definition)):
+            try:
+                one.check()
+            except DefinitionError as problem:
+                several += [f"{one.kind} {name}: {fault}" for fault in problem.problems]
+        if several:
+            yield name, several
+
+
 def _one_of(
     name: str, same: list[Definition[Any, Any] | Step[..., Any]]
 ) -> Definition[Any, Any] | Step[..., Any]:
@@ -127,7 +144,7 @@ def _one_of(
         )
     # A document read twice is one definition: its hash says so.
     hashes = {(type(d), d.hash) for d in definitions}
-    if not steps and len(hashes) == 1 and definitions[0].hash:
+    if not steps and len(hashes) == 1 and definitions[0].hash and not definitions[0].typed:
         return first
     raise DuplicateName(
         f"{name!r} is the name of {len(same)} different things ({', '.join(map(_shown, same))}): "

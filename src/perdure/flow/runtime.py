@@ -64,7 +64,7 @@ class NativeRuntime:
                 f"step {call.name}: this engine calls steps, not names: give the step"
             )
         queue = None if call.queue == "default" else call.queue
-        how = How(STEP_TYPE, call.timeout, call.step, call.policy, queue)
+        how = How(STEP_TYPE, call.timeout, call.step, policy=call.policy, queue=queue)
         input = None if call.input is None else Raw(call.input)
         made = Call(self.calls.named(call.name), STEP, input, how)
         return self._output(made)

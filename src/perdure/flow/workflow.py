@@ -49,6 +49,7 @@ class Workflow(Definition[I, O]):
     """A declared workflow. Made by `@workflow` only."""
 
     kind = "workflow"
+    typed = True
 
     _name: str
     _version: str
@@ -112,6 +113,10 @@ class Workflow(Definition[I, O]):
             function_signature(self._fn).return_annotation, getattr(self._fn, "__globals__", {})
         )
         return reader(kind, f"output of workflow {self._name}")
+
+    def read_result(self, output: Raw, codec: Any) -> Any:
+        """See Definition.read_result."""
+        return read(self.read_output, output, codec_of(codec))
 
     def under(self, name: str) -> Self:
         """This workflow under a name that it had before; itself under its own."""

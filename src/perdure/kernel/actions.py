@@ -86,13 +86,15 @@ class DispatchTask(Action, frozen=True, tag="DispatchTask"):
 
 
 class CompleteTask(Action, frozen=True, tag="CompleteTask"):
-    """An attempt's output is the task's."""
+    """An attempt's output is the task's. `metadata`: what it noted for later steps of its saga, by
+    key."""
 
     task: str
     node: str
     attempt: int = 0
     output: RawOrNone = None
     output_ref: int | None = None
+    metadata: dict[str, Raw] | None = None
 
 
 class FailTask(Action, frozen=True, tag="FailTask"):
@@ -142,11 +144,13 @@ class ConsumeSignal(Action, frozen=True, tag="ConsumeSignal"):
 
 
 class CancelTasks(Action, frozen=True, tag="CancelTasks"):
-    """The named nodes' active tasks end failed (or, draining, canceled), for this reason."""
+    """The named nodes' active tasks end failed (or, draining, canceled), for this reason.
+    `unknown`: their attempts were under way, and nobody knows what they did."""
 
     failure: FailureRecord
     nodes: tuple[str, ...] = ()
     status: TaskStatus = "failed"
+    unknown: bool = False
 
 
 class ReopenRun(Action, frozen=True, tag="ReopenRun"):
@@ -233,9 +237,29 @@ class Continued(Action, frozen=True, tag="Continued"):
 
 
 class RequestStop(Action, frozen=True, tag="RequestStop"):
-    """A workflow's code is to end, because of a cancel or its deadline; it may clean up first."""
+    """A workflow's code is to end, because of a cancel or its deadline; it may clean up first. Of a
+    graph with undos: nothing begins any more, and attempts under way are asked to stop and awaited.
+    `reason`: of a graph, why it ends (see BeginCompensation); what came first counts."""
 
     failure: FailureRecord
+    reason: str = ""
+
+
+class BeginCompensation(Action, frozen=True, tag="BeginCompensation"):
+    """What the run's nodes did is undone, one at a time, the last completed first. `reason`:
+    "failure", "timeout" or "cancel"; `failure`: what the run ends with. `unknown`: nodes that were
+    given up with nobody knowing what they did."""
+
+    reason: str
+    failure: FailureRecord
+    unknown: tuple[str, ...] = ()
+
+
+class CompensateTask(Action, frozen=True, tag="CompensateTask"):
+    """What the task did was undone."""
+
+    task: str
+    node: str
 
 
 class Patched(Action, frozen=True, tag="Patched"):
@@ -295,6 +319,8 @@ AnyAction: TypeAlias = (
     | BeginRun
     | Continued
     | RequestStop
+    | BeginCompensation
+    | CompensateTask
     | Patched
     | SetPaused
     | Ignored
@@ -318,8 +344,9 @@ class Transition(msgspec.Struct, omit_defaults=True, gc=False):
 
 
 __all__ = [
-    "Action", "AnyAction", "BeginRun", "BufferSignal", "CancelChild", "CancelTasks", "ChildFound",
-    "Claimed", "CompleteTask", "ConsumeSignal", "Continued", "CreateTask", "DispatchTask",
-    "FailTask", "FinishRun", "Ignored", "OpenRun", "Patched", "Refused", "ReopenRun", "RequestStop",
-    "ResolveWait", "RetryTask", "SetPaused", "StartChild", "Transition",
+    "Action", "AnyAction", "BeginCompensation", "BeginRun", "BufferSignal", "CancelChild",
+    "CancelTasks", "ChildFound", "Claimed", "CompensateTask", "CompleteTask", "ConsumeSignal",
+    "Continued", "CreateTask", "DispatchTask", "FailTask", "FinishRun", "Ignored", "OpenRun",
+    "Patched", "Refused", "ReopenRun", "RequestStop", "ResolveWait", "RetryTask", "SetPaused",
+    "StartChild", "Transition",
 ]  # fmt: skip

@@ -77,7 +77,10 @@ def on_child_finished(turn: Turn, event: ChildFinished) -> None:
 def _output(turn: Turn, child: ChildState, output: Raw | None) -> Raw:
     if output is None:
         return _NULL
-    return turn.deps.codec.opened(output) if child.typed else output
+    if child.typed == turn.plan.typed:
+        return output
+    codec = turn.deps.codec
+    return codec.opened(output) if child.typed else codec.sealed(output)
 
 
 def _not_awaited(run: Run, event: ChildStarted | ChildFinished) -> str | None:

@@ -43,6 +43,8 @@ class NodeCompleted(msgspec.Struct, frozen=True, gc=False):
     node: str
     attempt: int
     output: Raw
+    #: What the attempt noted for later ones, as JSON text by key.
+    metadata: dict[str, Raw] | None = None
 
 
 class NodeFailed(msgspec.Struct, frozen=True, gc=False):
@@ -52,6 +54,17 @@ class NodeFailed(msgspec.Struct, frozen=True, gc=False):
     node: str
     attempt: int
     failure: FailureRecord
+
+
+class AttemptGivenUp(msgspec.Struct, frozen=True, gc=False):
+    """An attempt (counted from 0) of a run that is to stop is not under way any more, and has no
+    outcome. `begun` False: it never began. Else nobody knows what it did: it was cancelled, as it
+    was asked to stop, or was lost with its process."""
+
+    task: str
+    node: str
+    attempt: int
+    begun: bool = True
 
 
 class DeadlineReached(msgspec.Struct, frozen=True, gc=False):
@@ -126,6 +139,7 @@ Event: TypeAlias = (
     | RunBegun
     | NodeCompleted
     | NodeFailed
+    | AttemptGivenUp
     | DeadlineReached
     | TimerFired
     | SignalReceived

@@ -1,6 +1,7 @@
 """Finishing: a run ends only when nothing is active, on every path (G-45, G-46).
 
-Failed if any node failed; else failed "blocked" if an unreached node has an active incoming edge
+A run that ends otherwise than well undoes first what it did, where its definition says how. Failed
+if any node failed; else failed "blocked" if an unreached node has an active incoming edge
 (D-6); else completed, with the document's output or the outputs of the leaves that completed.
 """
 
@@ -9,7 +10,9 @@ from __future__ import annotations
 from msgspec import Raw
 
 from perdure.kernel.actions import FinishRun
+from perdure.kernel.compensation import begin_undoing, end, undo_next
 from perdure.kernel.routing import edge_is_active
+from perdure.kernel.run import COMPENSATING
 from perdure.kernel.turn import NeedLoad, Turn
 from perdure.model.errors import StoreError
 from perdure.model.failure import FailureRecord
@@ -19,9 +22,12 @@ def finish(turn: Turn) -> None:
     """Nothing is active: emit FinishRun, unless the run has ended already."""
     if turn.run.status != "running":
         return
+    if turn.run.stopping is not None:
+        _finish_stopped(turn)
+        return
     failure = failed_nodes(turn) or blocked(turn)
     if failure is not None:
-        turn.emit_for_run(FinishRun("failed", failure=failure))
+        _fail(turn, failure)
         return
     try:
         output = Raw(output_of(turn))
@@ -29,9 +35,28 @@ def finish(turn: Turn) -> None:
         raise
     except Exception as error:
         failure = FailureRecord("output", f"the run's output cannot be made: {error}")
-        turn.emit_for_run(FinishRun("failed", failure=failure))
+        _fail(turn, failure)
         return
     turn.emit_for_run(FinishRun("completed", output=output))
+
+
+def _fail(turn: Turn, failure: FailureRecord) -> None:
+    if not begin_undoing(turn, "failure", failure):
+        turn.emit_for_run(FinishRun("failed", failure=failure))
+
+
+def _finish_stopped(turn: Turn) -> None:
+    """The run has come to rest, or an undo has ended: undo what is left, then end."""
+    run = turn.run
+    if run.phase == COMPENSATING:
+        undo_next(turn)
+        return
+    failure = run.stopping
+    if run.reason == "failure":
+        failure = failed_nodes(turn) or failure
+    assert failure is not None
+    if not begin_undoing(turn, run.reason, failure):
+        end(turn, failure)
 
 
 def failed_nodes(turn: Turn) -> FailureRecord | None:
@@ -42,7 +67,13 @@ def failed_nodes(turn: Turn) -> FailureRecord | None:
     node, failure = failures[0]
     more = f" (and {len(failures) - 1} more failed)" if len(failures) > 1 else ""
     message = f"node {node} failed: {failure.message}{more}"
-    details = {"node": node, "failed": len(failures), "details": failure.details}
+    state = turn.run.nodes.get(node)
+    details = {
+        "node": node,
+        "attempt": 0 if state is None else state.attempt + 1,
+        "failed": len(failures),
+        "details": failure.details,
+    }
     return FailureRecord(failure.kind, message, failure.permanent, details=details)
 
 
@@ -79,4 +110,8 @@ def output_of(turn: Turn) -> bytes:
         if (state := nodes.get(node)) is not None and state.status == "completed"
     ]
     turn.need(leaves)
-    return codec.write({node: turn.outputs[node] for node in leaves})
+    outputs = turn.outputs
+    if not plan.typed:
+        return codec.write({node: outputs[node] for node in leaves})
+    opened = {node: codec.opened(outputs[node]) for node in leaves}
+    return bytes(codec.sealed(Raw(codec.write(opened))))

@@ -14,12 +14,14 @@ from msgspec.structs import replace
 
 from perdure.kernel.actions import (
     Action,
+    BeginCompensation,
     BeginRun,
     BufferSignal,
     CancelChild,
     CancelTasks,
     ChildFound,
     Claimed,
+    CompensateTask,
     CompleteTask,
     ConsumeSignal,
     Continued,
@@ -39,8 +41,8 @@ from perdure.kernel.actions import (
     StartChild,
     Transition,
 )
-from perdure.kernel.moves import NEW, TASK_MOVES, IllegalMove, check_run, check_task
-from perdure.kernel.run import ChildState, KeptSignal, NodeState, Run
+from perdure.kernel.moves import NEW, TASK_MOVES, IllegalMove, check_phase, check_run, check_task
+from perdure.kernel.run import COMPENSATING, FORWARD, ChildState, KeptSignal, NodeState, Run
 from perdure.model.failure import FailureRecord
 
 #: What a signal without a payload is kept as.
@@ -104,6 +106,9 @@ def complete_task(run: Run, action: CompleteTask) -> None:
     run.active -= 1
     run.completed = number = run.completed + 1
     nodes[node] = NodeState(before.task, "completed", before.attempt, None, number)
+    if action.metadata is not None:
+        # A value decoded from a row is a view of it: a copy does not keep the row in memory.
+        run.noted = {**run.noted, **{key: raw.copy() for key, raw in action.metadata.items()}}
 
 
 def fail_task(run: Run, action: FailTask) -> None:
@@ -182,15 +187,20 @@ def cancel_child(run: Run, action: CancelChild) -> None:
 
 
 def cancel_tasks(run: Run, action: CancelTasks) -> None:
-    """The named nodes' tasks end."""
-    status = action.status
+    """The named nodes' tasks end. Those of which nobody knows what they did are numbered as if
+    they had completed: what they did last is undone first."""
+    status, number = action.status, 0
+    if action.unknown:
+        run.unknown += action.nodes
     for node in action.nodes:
         if status not in ("failed", "canceled"):
             raise IllegalMove(f"task of node {node}: to cancel it is not to make it {status}")
         waits = node in run.nodes and run.nodes[node].status == "waiting"
         before = leaving(run, node, "waiting" if waits else "pending", status)
         run.active -= 1
-        run.nodes[node] = NodeState(before.task, status, before.attempt)
+        if action.unknown:
+            run.completed = number = run.completed + 1
+        run.nodes[node] = NodeState(before.task, status, before.attempt, completed_no=number)
     if status == "failed":
         _count_failures(run, action.nodes, action.failure)
 
@@ -212,7 +222,7 @@ def reopen_run(run: Run, action: ReopenRun) -> None:
     if action.config is not None or action.config_ref is not None:
         run.config = action.config
     run.status = "running"
-    run.stopping = None
+    run.stopping, run.reason, run.phase, run.unknown = None, "", FORWARD, ()
 
 
 def begin_run(run: Run, action: BeginRun) -> None:
@@ -237,9 +247,24 @@ def continued(run: Run, action: Continued) -> None:
 
 
 def request_stop(run: Run, action: RequestStop) -> None:
-    """A workflow's code is to end; the first reason stays (scenario 25)."""
+    """The run is to end; the first reason stays (scenario 25)."""
     if run.stopping is None:
-        run.stopping = action.failure
+        run.stopping, run.reason = action.failure, action.reason
+
+
+def begin_compensation(run: Run, action: BeginCompensation) -> None:
+    """From here on the run undoes what it did, and then ends for this reason."""
+    check_phase(run.phase, COMPENSATING)
+    run.stopping, run.reason = action.failure, action.reason
+    run.phase, run.unknown = COMPENSATING, action.unknown
+
+
+def compensate_task(run: Run, action: CompensateTask) -> None:
+    """What the node did, or may have done, is undone."""
+    node = action.node
+    unknown = node in run.unknown
+    before = leaving(run, node, "canceled" if unknown else "completed", "compensated")
+    run.nodes[node] = replace(before, status="compensated")
 
 
 def set_paused(run: Run, action: SetPaused) -> None:
@@ -285,6 +310,8 @@ FOLDS: dict[type, Callable[[Run, Any], None]] = {
     BeginRun: begin_run,
     Continued: continued,
     RequestStop: request_stop,
+    BeginCompensation: begin_compensation,
+    CompensateTask: compensate_task,
     Patched: nothing,
     SetPaused: set_paused,
     Ignored: nothing,

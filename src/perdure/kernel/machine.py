@@ -11,9 +11,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
+from msgspec import Raw
+
+from perdure.kernel import compensation, halting
 from perdure.kernel.actions import Transition
 from perdure.kernel.child_reports import on_child_finished, on_child_started
 from perdure.kernel.events import (
+    AttemptGivenUp,
     ChildFinished,
     ChildStarted,
     DeadlineReached,
@@ -29,11 +33,12 @@ from perdure.kernel.events import (
     TimerFired,
 )
 from perdure.kernel.finish import finish
+from perdure.kernel.halting import wind_down
 from perdure.kernel.plan import GraphPlan
 from perdure.kernel.protocol import Decision, Deps, Load
 from perdure.kernel.retries import fail_or_retry
 from perdure.kernel.routing import propagate
-from perdure.kernel.run import Run
+from perdure.kernel.run import COMPENSATING, FORWARD, Run
 from perdure.kernel.starting import on_run_retried, on_run_started
 from perdure.kernel.stopping import (
     on_deadline_reached,
@@ -51,7 +56,7 @@ from perdure.model.errors import InvalidRequest
 class GraphMachine:
     """Decides for one run of a graph. `run` is its snapshot, changed by what is decided."""
 
-    __slots__ = ("_turn", "handlings", "may_ask", "run")
+    __slots__ = ("_turn", "handlings", "may_ask", "run", "undoes")
 
     def __init__(self, plan: GraphPlan, run: Run, deps: Deps) -> None:
         self.run = run
@@ -59,14 +64,28 @@ class GraphMachine:
         self.handlings = plan.handlings
         #: See kernel.protocol.Machine.may_ask.
         self.may_ask = plan.may_ask
+        #: Whether its run may have something to undo before it ends.
+        self.undoes = plan.undoes
         self._turn = Turn(plan, run, deps)
+
+    @property
+    def plan(self) -> GraphPlan:
+        """What it decides by."""
+        return self._turn.plan
+
+    @property
+    def outputs(self) -> Mapping[str, Raw]:
+        """The outputs in memory, by node."""
+        return self._turn.outputs
 
     def decide(self, event: Event) -> Transition | Load:
         """See kernel.protocol.Machine.decide."""
-        handler = HANDLERS.get(type(event))
+        run = self.run
+        halts = run.stopping is not None
+        handler = (HALTING[run.phase] if halts else HANDLERS).get(type(event))
         if handler is None:
             raise InvalidRequest(f"unknown event {type(event).__name__}")
-        turn, run = self._turn, self.run
+        turn = self._turn
         # Time never goes back, whoever takes over with whatever clock. A timer that counts is
         # due by this time: early ones are ignored.
         now = turn.deps.now()
@@ -75,7 +94,9 @@ class GraphMachine:
         try:
             handler(turn, event)
             if turn.ignored is None:
-                if run.failures and run.active and turn.gives_up:
+                if halts:
+                    wind_down(turn)
+                if run.failures and run.active and run.stopping is None and turn.gives_up:
                     stop_the_rest(turn)
                 if not run.active:
                     finish(turn)
@@ -132,4 +153,25 @@ HANDLERS: Final[Mapping[type, Callable[[Turn, Any], None]]] = {
     RunRetried: on_run_retried,
     RunPaused: on_run_paused,
     RunUnpaused: on_run_unpaused,
+    AttemptGivenUp: halting.not_under_way,
+}
+
+#: The same for runs that are to stop, by their phase.
+HALTING: Final[Mapping[str, Mapping[type, Callable[[Turn, Any], None]]]] = {
+    FORWARD: {
+        **HANDLERS,
+        NodeCompleted: halting.on_completed,
+        NodeFailed: halting.on_failed,
+        AttemptGivenUp: halting.on_attempt_given_up,
+        TimerFired: halting.on_timer,
+        RunCancelled: halting.on_cancelled_again,
+        DeadlineReached: halting.on_deadline,
+    },
+    COMPENSATING: {
+        **HANDLERS,
+        NodeCompleted: compensation.on_undone,
+        NodeFailed: compensation.on_undo_failed,
+        RunCancelled: halting.on_cancelled_again,
+        DeadlineReached: halting.on_deadline,
+    },
 }

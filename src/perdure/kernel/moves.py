@@ -1,8 +1,9 @@
 """Every legal move of a task and of a run, as data. Folding asserts them, always.
 
 A task is created active (`pending`, `waiting`) or already resolved, goes back to `pending` when an
-attempt is retried, and ends once: nothing leaves a resolved status. A run ends, and goes on only
-when it is retried: then the nodes to run again lose their tasks and get new ones.
+attempt is retried, and ends once: nothing leaves a resolved status, but that what a node did, or
+may have done, is undone. A run ends, and goes on only when it is retried: then the nodes to run
+again lose their tasks and get new ones.
 
     NEW is "no task yet": the node has not been reached.
 """
@@ -18,10 +19,11 @@ TASK_MOVES: Final[Mapping[str, frozenset[str]]] = {
     NEW: frozenset({"pending", "waiting", "completed", "skipped", "failed"}),
     "pending": frozenset({"pending", "completed", "failed", "canceled"}),
     "waiting": frozenset({"completed", "failed", "canceled"}),
-    "completed": frozenset(),
+    "completed": frozenset({"compensated"}),
     "skipped": frozenset(),
     "failed": frozenset(),
-    "canceled": frozenset(),
+    "canceled": frozenset({"compensated"}),
+    "compensated": frozenset(),
 }
 
 RUN_MOVES: Final[Mapping[str, frozenset[str]]] = {
@@ -30,6 +32,12 @@ RUN_MOVES: Final[Mapping[str, frozenset[str]]] = {
     "completed": frozenset({"running"}),
     "failed": frozenset({"running"}),
     "canceled": frozenset({"running"}),
+}
+
+#: Of a running run: only a retry leads back.
+PHASE_MOVES: Final[Mapping[str, frozenset[str]]] = {
+    "forward": frozenset({"compensating"}),
+    "compensating": frozenset({"forward"}),
 }
 
 
@@ -46,6 +54,12 @@ def check_task(node: str, before: str, after: str) -> None:
 def check_run(before: str, after: str) -> None:
     """Raise IllegalMove unless a run may go from `before` to `after`."""
     if after not in RUN_MOVES[before]:
+        raise IllegalMove(f"run: {before} cannot become {after}")
+
+
+def check_phase(before: str, after: str) -> None:
+    """Raise IllegalMove unless a run may go from the phase `before` to `after`."""
+    if after not in PHASE_MOVES[before]:
         raise IllegalMove(f"run: {before} cannot become {after}")
 
 

@@ -7,15 +7,22 @@ A plan is immutable and shared by all runs of its definition.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Literal, Protocol
+from typing import Any, Final, Literal, Protocol
 
 import msgspec
 from msgspec import Raw
 from msgspec.structs import force_setattr
 
-from perdure.kernel.protocol import Handling
-from perdure.model.graph import CHILD, CONTROL_TYPES, WAIT_TYPES, GraphShape
-from perdure.model.policy import RetryPolicy
+from perdure.kernel.protocol import Codec, Handling
+from perdure.model.durations import SECOND
+from perdure.model.graph import CHILD, CONTROL_TYPES, SAGA, WAIT_TYPES, GraphShape
+from perdure.model.policy import NO_RETRY, RetryPolicy
+
+#: What the node id of an undo ends with.
+UNDO: Final = "~undo"
+#: The ends after which what was done is undone: a node failed for good, the run reached its
+#: deadline, it was canceled.
+UNDO_ON: Final = frozenset({"failure", "timeout", "cancel"})
 
 
 class SpecTemplate(Protocol):
@@ -41,6 +48,23 @@ class Condition(Protocol):
         """Its truth by the forgiving rules (G-63). Any exception is a routing error."""
 
 
+class Gate(Protocol):
+    """A step's `when`."""
+
+    def opens(self, input: Raw | None, codec: Codec, /) -> bool:
+        """Whether the step runs in a run of this input. Any exception is the node's failure."""
+
+
+class PlannedUndo(msgspec.Struct, frozen=True):
+    """How what a node did is undone: node `X~undo`. `timeout` in µs per attempt, 0 = no limit.
+    `unknown`: also where nobody knows what the node did. `code` becomes Handling.step."""
+
+    retry: RetryPolicy = NO_RETRY
+    timeout: int | None = None
+    unknown: bool = True
+    code: Any = None
+
+
 class PlannedNode(msgspec.Struct, frozen=True):
     """One node. `reads`: the nodes whose outputs its spec and its outgoing conditions can read,
     and for a SWITCH those it may pass through; None when that cannot be told. `step`: the step a
@@ -59,6 +83,13 @@ class PlannedNode(msgspec.Struct, frozen=True):
     workflow: str | None = None
     #: Of a wait for a signal: whether it completes when it times out, and does not fail.
     goes_on: bool = False
+    #: How it is undone, where the definition says that.
+    undo: PlannedUndo | None = None
+    #: Becomes Handling.step: the very code to run.
+    code: Any = None
+    #: Asked once, when the node is reached; where it says no, the node is skipped, and what
+    #: follows runs all the same (SX-1).
+    gate: Gate | None = None
     #: Its spec's own, looked up once; `secrets` None where there are none.
     constant: bool = False
     secrets: Mapping[str, str] | None = None
@@ -99,6 +130,14 @@ class GraphPlan(msgspec.Struct, frozen=True):
     output: SpecTemplate | None = None
     output_reads: tuple[str, ...] | None = ()
     on_failure: Literal["continue", "drain", "cancel"] = "continue"
+    #: The ends after which what was done is undone; without any undo, nothing is.
+    undo_on: frozenset[str] = UNDO_ON
+    #: How long a run that is to stop waits for attempts without a timeout of their own, in µs.
+    grace: int = 30 * SECOND
+    #: Whether a run begins at every node without incoming edges, where `entry` is None.
+    all_entries: bool = False
+    #: Whether its values are recorded by the codec of the typed doors, as a saga's are.
+    typed: bool = False
     #: Nodes whose output some template may read; None = any. Others are not kept in memory.
     referenced: frozenset[str] | None = None
     #: The nodes without outgoing edges, in document order.
@@ -112,16 +151,39 @@ class GraphPlan(msgspec.Struct, frozen=True):
     straight: Mapping[str, PlannedNode] = {}
     #: Whether there are CHILD nodes.
     may_ask: bool = False
+    #: Whether a run may have something to undo before it ends; and `X~undo` -> how.
+    undoes: bool = False
+    undos: Mapping[str, PlannedUndo] = {}
     #: Inputs that are the same in every run, as JSON text: filled in when first asked for.
     constants: dict[str, Raw] = {}
 
     def __post_init__(self) -> None:
         force_setattr(self, "leaves", tuple(self.shape.leaves()))
         force_setattr(self, "kept", kept_outputs(self))
-        handlings = {id: Handling(node.type, node.timeout) for id, node in self.nodes.items()}
-        force_setattr(self, "handlings", handlings)
+        undos = {undo_of(id): node.undo for id, node in self.nodes.items() if node.undo is not None}
+        force_setattr(self, "undos", undos)
+        force_setattr(self, "undoes", bool(undos and self.undo_on))
+        force_setattr(self, "handlings", handlings_of(self))
         force_setattr(self, "straight", straight_edges(self))
         force_setattr(self, "may_ask", any(node.type == CHILD for node in self.nodes.values()))
+
+
+def undo_of(node: str) -> str:
+    """The node by which a node is undone."""
+    return node + UNDO
+
+
+def handlings_of(plan: GraphPlan) -> dict[str, Handling]:
+    """How the attempts of its nodes, and of their undos, are executed."""
+    handlings = {
+        id: Handling(node.type, node.timeout, node.code, True, node.reads)
+        if node.type == SAGA
+        else Handling(node.type, node.timeout, node.code)
+        for id, node in plan.nodes.items()
+    }
+    for id, undo in plan.undos.items():
+        handlings[id] = Handling(SAGA, undo.timeout, undo.code, True, None)
+    return handlings
 
 
 def straight_edges(plan: GraphPlan) -> dict[str, PlannedNode]:
@@ -131,7 +193,11 @@ def straight_edges(plan: GraphPlan) -> dict[str, PlannedNode]:
     for node, after in plan.shape.successors.items():
         if len(after) == 1 and node not in plan.choices:
             follower = plan.nodes[after[0]]
-            if follower.works and len(plan.shape.incoming[follower.id]) == 1:
+            if (
+                follower.works
+                and follower.gate is None
+                and len(plan.shape.incoming[follower.id]) == 1
+            ):
                 found[node] = follower
     return found
 

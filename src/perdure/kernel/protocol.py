@@ -83,6 +83,10 @@ class Handling(msgspec.Struct, frozen=True):
     timeout: int | None = None
     #: The very step to run, where the definition holds it; None = the handler finds it by name.
     step: Any = None
+    #: Whether an attempt is given what is around it: the run's input, metadata and outputs.
+    around: bool = False
+    #: The nodes whose outputs it may read; None = all that completed.
+    reads: tuple[str, ...] | None = ()
 
 
 class Machine(Protocol):

@@ -1,10 +1,11 @@
 """Routing: the one readiness rule and the walk that follows it.
 
 A node is ready once every incoming edge is resolved. An edge is *active* when its source
-completed and, for a SWITCH, chose this target; *inactive* when its source was skipped or the
-SWITCH chose otherwise; *unresolved* in every other case, a failed source included. Ready with an
-active edge: it runs. Ready with none: it is skipped, and the skip goes on downstream. Fork and
-join, diamonds and re-convergence follow from this; JOIN has no code of its own.
+completed and, for a SWITCH, chose this target, or was skipped by its own gate; *inactive* when its
+source was skipped otherwise or the SWITCH chose otherwise; *unresolved* in every other case, a
+failed source included. Ready with an active edge: it runs. Ready with none: it is skipped, and the
+skip goes on downstream. Fork and join, diamonds and re-convergence follow from this; JOIN has no
+code of its own.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from collections.abc import Iterable
 
 from perdure.kernel.actions import CreateTask
 from perdure.kernel.children import ask
+from perdure.kernel.gates import opens
 from perdure.kernel.switch import activate_switch, chosen
 from perdure.kernel.tasks import schedule
 from perdure.kernel.turn import EMPTY, Turn
@@ -30,7 +32,7 @@ def edge_is_active(turn: Turn, edge: Edge) -> bool | None:
             return edge.target in chosen(turn, edge.source, state)
         return True
     if state.status == "skipped":
-        return False
+        return state.branches is not None
     return None
 
 
@@ -60,7 +62,7 @@ def propagate(turn: Turn, candidates: Iterable[str]) -> None:
     for node in queue:  # grows while it is walked
         if node in reached:
             continue
-        if run.failures and turn.gives_up:
+        if (run.failures or run.stopping is not None) and turn.gives_up:
             return
         ready = readiness(turn, node)
         if ready is None:
@@ -86,6 +88,8 @@ def activate(turn: Turn, node: str) -> tuple[str, ...]:
     elif kind == CHILD:
         ask(turn, planned)
         return ()
+    elif planned.gate is not None and not opens(turn, planned):
+        return turn.plan.shape.successors[node] if turn.run.nodes[node].branches is not None else ()
     else:
         schedule(turn, planned)
         return ()

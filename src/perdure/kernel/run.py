@@ -6,12 +6,19 @@ Per node only what routing needs: no input, no output (G-20). `nodes` holds reac
 
 from __future__ import annotations
 
+from typing import Final
+
 import msgspec
 from msgspec import Raw
 
 from perdure.kernel.moves import NEW
 from perdure.model.errors import InvalidRequest, RunFinished
 from perdure.model.failure import FailureRecord
+
+FORWARD: Final = "forward"
+COMPENSATING: Final = "compensating"
+#: The waiting node that bounds how long a run that is to stop may take to do so.
+GRACE: Final = "~grace"
 
 
 class ChildState(msgspec.Struct, frozen=True, gc=False):
@@ -85,9 +92,17 @@ class Run(msgspec.Struct, gc=False):
     #: Kept signals, oldest first.
     signals: tuple[KeptSignal, ...] = ()
     paused: bool = False
-    #: Of a workflow: its function was called; and why its code is to end, once it is.
+    #: Of a workflow: its function was called; and why its code is to end, once it is; of a graph
+    #: with undos, why nothing begins any more.
     begun: bool = False
     stopping: FailureRecord | None = None
+    #: Of such a graph: "failure", "timeout" or "cancel", once it is known; whether it is undoing
+    #: what it did; and the nodes of which nobody knows what they did.
+    reason: str = ""
+    phase: str = FORWARD
+    unknown: tuple[str, ...] = ()
+    #: What steps noted for later ones, as JSON text by key.
+    noted: dict[str, Raw] = {}
     #: How often a workflow began, this time included.
     life: int = 1
     #: The carrier of the trace that the start belongs to: nothing is decided by it.

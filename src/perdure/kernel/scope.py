@@ -14,7 +14,7 @@ from perdure.kernel.run import NodeState
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 #: Resolved, with nothing to read.
-_WITHOUT_OUTPUT = ("skipped", "failed", "canceled")
+_WITHOUT_OUTPUT = ("skipped", "failed", "canceled", "compensated")
 
 
 class Unfinished(Mapping[str, Any]):

@@ -20,13 +20,13 @@ def on_run_started(turn: Turn, event: RunStarted) -> None:
     if run.nodes or run.status != "new":
         raise InvalidRequest("the run has already started")
     start = event.start_node or plan.entry
-    if start is None:
+    if start is None and not plan.all_entries:
         roots = ", ".join(plan.shape.entries)
         raise InvalidRequest(
             f"graph {plan.name} has several nodes without incoming edges ({roots}): "
             "name one as `entry` in the document or as start_node"
         )
-    if start not in plan.nodes:
+    if start is not None and start not in plan.nodes:
         meant = did_you_mean(start, list(plan.nodes))
         raise InvalidRequest(f"start node {start} is not in graph {plan.name}; {meant}")
     turn.emit_for_run(
@@ -43,14 +43,23 @@ def on_run_started(turn: Turn, event: RunStarted) -> None:
             trace=event.trace,
         )
     )
-    after = activate(turn, start)
-    if after:
+    if start is None:
+        _begin_entries(turn)
+    elif after := activate(turn, start):
         propagate(turn, after)
     _refuse_routing_errors(turn)
 
 
+def _begin_entries(turn: Turn) -> None:
+    """Begin every node without incoming edges, until one ends the run."""
+    for node in turn.plan.shape.entries:
+        if node not in turn.run.nodes and not turn.gives_up:
+            propagate(turn, activate(turn, node))
+
+
 def on_run_retried(turn: Turn, event: RunRetried) -> None:
-    """Reopen the run and begin again at a node, or at every node that failed (D-8).
+    """Reopen the run and begin again at a node, or at every node that failed (D-8); in both cases
+    also at every node whose work was undone.
 
     Those and all behind them are reset; the rest stays, recorded choices included (G-91). Raises
     RunActive while anything is active, InvalidRequest for a node that is not there.
@@ -78,6 +87,8 @@ def on_run_retried(turn: Turn, event: RunRetried) -> None:
         # One that stands behind another is reached from there, if at all.
         if node not in after and node not in run.nodes and not turn.gives_up:
             propagate(turn, activate(turn, node))
+    if plan.all_entries:
+        _begin_entries(turn)
     # What was ready and never begun, since the run was given up or the version is a new one.
     propagate(turn, [node for node, edges in plan.shape.incoming.items() if edges])
     _refuse_routing_errors(turn)
@@ -86,20 +97,19 @@ def on_run_retried(turn: Turn, event: RunRetried) -> None:
 def _restarts(turn: Turn, node: str | None) -> list[str]:
     """The nodes to begin at, in the document's order. Raises InvalidRequest."""
     plan, reached = turn.plan, turn.run.nodes
-    if node is not None:
-        if node not in plan.nodes:
-            known = list(plan.nodes)
-            raise InvalidRequest(
-                f"node {node} is not in version {plan.version} of graph {plan.name}; "
-                f"{did_you_mean(node, known)}"
-            )
-        return [node]
+    if node is not None and node not in plan.nodes:
+        known = list(plan.nodes)
+        raise InvalidRequest(
+            f"node {node} is not in version {plan.version} of graph {plan.name}; "
+            f"{did_you_mean(node, known)}"
+        )
+    wanted = ("failed", "canceled", "compensated") if node is None else ("compensated",)
     again = [
-        node
-        for node in plan.nodes
-        if node in reached and reached[node].status in ("failed", "canceled")
+        other
+        for other in plan.nodes
+        if other == node or (other in reached and reached[other].status in wanted)
     ]
-    if not again:
+    if not again and turn.run.stopping is None:  # one that was stopped may lack nodes all the same
         raise InvalidRequest(
             f"no node of version {plan.version} of graph {plan.name} has failed in this run: "
             "name the node to begin at, with from_node or --from NODE"

@@ -1,7 +1,8 @@
 """Ends that somebody or something orders: a cancel, the deadline, a failure that stops the rest.
 
 Everything active ends with the run, in one transition: nothing is left that a timer, a signal or
-a late report could wake (scenarios 23, 37, 40). Pausing stands here too: it holds dispatches and
+a late report could wake (scenarios 23, 37, 40). A run with something to undo comes to rest first
+(kernel.halting). Pausing stands here too: it holds dispatches and
 changes no decision.
 """
 
@@ -11,9 +12,10 @@ from collections.abc import Sequence
 from typing import Final
 
 from perdure.kernel.actions import CancelTasks, FailTask, FinishRun, SetPaused
-from perdure.kernel.children import drained, let_go
+from perdure.kernel.children import let_go
 from perdure.kernel.events import DeadlineReached, RunCancelled, RunPaused, RunUnpaused
-from perdure.kernel.run import NodeState, require_running
+from perdure.kernel.halting import end_idle, halt, undone_for
+from perdure.kernel.run import require_running
 from perdure.kernel.turn import Turn
 from perdure.kernel.waits import fail
 from perdure.model.errors import Canceled, TimedOut
@@ -31,6 +33,9 @@ def on_run_cancelled(turn: Turn, event: RunCancelled) -> None:
     """
     require_running(turn.run)
     failure = FailureRecord(Canceled.kind, event.reason or "cancelled", permanent=True)
+    if why := undone_for(turn, "cancel"):
+        halt(turn, failure, why)
+        return
     nodes = active_nodes(turn)
     let_go(turn, nodes)
     turn.emit_cancel(CancelTasks(failure, nodes))
@@ -47,9 +52,12 @@ def on_deadline_reached(turn: Turn, event: DeadlineReached) -> None:
         turn.ignored = "the run's deadline has not come yet"
         return
     active = active_nodes(turn)
-    let_go(turn, active)
     message = f"the run reached its max_duration{_before(active)}"
     failure = FailureRecord(TimedOut.kind, message, permanent=True)
+    if why := undone_for(turn, "timeout"):
+        halt(turn, failure, why)
+        return
+    let_go(turn, active)
     for node, state in list(run.nodes.items()):
         if state.status == "pending":
             turn.emit(FailTask(state.task, node, state.attempt, failure))
@@ -67,36 +75,22 @@ def _before(nodes: Sequence[str]) -> str:
 
 def stop_the_rest(turn: Turn) -> None:
     """A node failed for good and the definition does not go on then: `cancel` ends all that is
-    active; `drain` ends what only waits, asks the runs that were made for this one to end, and
-    lets these and running attempts finish (D-17)."""
+    active (or, where that is undone then, asks it to end); `drain` ends what only waits, asks the
+    runs that were made for this one to end, and lets these and running attempts finish (D-17)."""
     run = turn.run
     first, reason = run.failures[run.old_failures]
     failure = FailureRecord(
         Canceled.kind, f"canceled because node {first} failed: {reason.message}", permanent=True
     )
-    if turn.plan.on_failure == "cancel":
+    if turn.plan.on_failure != "cancel":
+        end_idle(turn, failure)
+    elif why := undone_for(turn, "failure"):
+        halt(turn, failure, why)
+    else:
         nodes = active_nodes(turn)
         if nodes:
             let_go(turn, nodes)
             turn.emit_cancel(CancelTasks(failure, nodes))
-        return
-    idle = tuple(
-        node
-        for node, state in run.nodes.items()
-        if state.status == "waiting" or (state.status == "pending" and _to_come(turn, state))
-    )
-    if turn.plan.may_ask:
-        others = drained(turn)
-        let_go(turn, others)
-        idle = (*idle, *others)
-    if idle:
-        turn.emit_cancel(CancelTasks(failure, idle, "canceled"))
-
-
-def _to_come(turn: Turn, state: NodeState) -> bool:
-    """Whether the attempt has not begun. A child is asked for when its timer says so: until then
-    it has not, however late the timer is."""
-    return state.not_before > turn.now or (state.child is not None and state.not_before > 0)
 
 
 def active_nodes(turn: Turn) -> tuple[str, ...]:

@@ -11,7 +11,7 @@ from typing import Protocol, TypeVar
 from msgspec import Raw
 
 from perdure.kernel.actions import CompleteTask, CreateTask, DispatchTask, FailTask
-from perdure.kernel.events import NodeCompleted, NodeFailed
+from perdure.kernel.events import AttemptGivenUp, NodeCompleted, NodeFailed
 from perdure.kernel.plan import PlannedNode
 from perdure.kernel.run import Run
 from perdure.kernel.turn import NeedLoad, Turn
@@ -66,7 +66,7 @@ def resolved(turn: Turn, node: PlannedNode) -> Raw:
     return input
 
 
-def stale(turn: HasRun, event: NodeCompleted | NodeFailed) -> str | None:
+def stale(turn: HasRun, event: NodeCompleted | NodeFailed | AttemptGivenUp) -> str | None:
     """Why a report does not count, or None when it does (G-23, G-35)."""
     state = turn.run.nodes.get(event.node)
     if state is None:
@@ -94,5 +94,5 @@ def complete(turn: Turn, event: NodeCompleted) -> None:
         failure = FailureRecord("routing", message, permanent=True)
         turn.emit(FailTask(event.task, node, event.attempt, failure))
         return
-    turn.emit(CompleteTask(event.task, node, event.attempt, event.output))
+    turn.emit(CompleteTask(event.task, node, event.attempt, event.output, None, event.metadata))
     turn.remember(node, event.output)

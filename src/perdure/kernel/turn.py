@@ -161,8 +161,11 @@ class Turn:
 
     @property
     def gives_up(self) -> bool:
-        """A node failed for good, and the definition wants nothing new to begin then."""
+        """A node failed for good, and the definition wants nothing new to begin then; or the run
+        is to stop."""
         run = self.run
+        if run.stopping is not None:
+            return True
         return self.plan.on_failure != "continue" and len(run.failures) > run.old_failures
 
     # ------------------------------------------------------------------ outputs and scope

@@ -9,6 +9,8 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import Any, Generic, Self, TypeVar
 
+from msgspec import Raw
+
 I = TypeVar("I")  # noqa: E741  input
 O = TypeVar("O")  # noqa: E741  output
 
@@ -20,6 +22,8 @@ class Definition(ABC, Generic[I, O]):
     kind: str = ""
     #: Names that it had before; runs recorded under them are its runs.
     aliases: tuple[str, ...] = ()
+    #: Whether its values are recorded by the codec of the typed doors.
+    typed: bool = False
 
     @property
     @abstractmethod
@@ -51,6 +55,11 @@ class Definition(ABC, Generic[I, O]):
     def retention(self) -> int:
         """How long a finished run is kept, in µs."""
 
+    @property
+    def planned(self) -> tuple[str, ...]:
+        """The nodes of its plan, in the plan's order; none where code decides as it goes."""
+        return ()
+
     @abstractmethod
     def machine(self, run: Any, deps: Any) -> Any:
         """A kernel machine deciding for `run` (a kernel Run) with `deps` (kernel Deps)."""
@@ -64,6 +73,15 @@ class Definition(ABC, Generic[I, O]):
         """Raise InvalidRequest when no run of this can begin with an input, as JSON; None = none
         was given. `codec`: the engine's, by which a typed input was written. Asked before
         anything is written."""
+
+    def check(self) -> None:
+        """Raise DefinitionError with everything that is wrong with it: for definitions that are
+        not looked at whole where they are written."""
+
+    def read_result(self, output: Raw, codec: Any) -> Any:
+        """The value that a recorded output of a run stands for, by the engine's codec. Raises
+        InvalidRequest."""
+        return codec.decode(output)
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.name} version {self.version}>"

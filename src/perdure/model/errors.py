@@ -8,7 +8,9 @@ never recorded as a run's failure.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Final
+from contextlib import suppress
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, Final, Self, cast
 
 if TYPE_CHECKING:
     from perdure.model.durations import Duration
@@ -153,8 +155,10 @@ class Failure(PerdureError):
 
 
 class StepFailed(Failure):
-    """A step failed for good: `kind` is the type name of what it raised."""
+    """A step failed for good: `kind` is the type name of what it raised. `workflow`, `step`: where;
+    `attempt`: the last one, from 1. What ends a run of a graph or a saga has one as its cause."""
 
+    workflow: str = ""
     step: str = ""
     attempt: int = 0
 
@@ -167,14 +171,46 @@ class RunFailed(Failure):
 
 
 class Permanent(Failure, permanent=True):
-    """Stops retries for one raise; the original stays its cause and gives it kind and message."""
+    """Stops retries for one raise. The original stays its cause and gives it kind, message and
+    fields; what is raised is a Permanent and of the original's class, whichever is caught."""
+
+    def __new__(cls, cause: BaseException | str = "", /) -> Self:
+        if cls is Permanent and isinstance(cause, Exception):
+            with suppress(TypeError):  # a class that is not made like others: the marker alone
+                kind: Any = type(cause)
+                made = cast("type[Self]", _marked(kind))
+                return super(Permanent, made).__new__(made, *cause.args)
+        return super().__new__(cls)
 
     def __init__(self, cause: BaseException | str, /) -> None:
+        # Not by the constructors of the original's class: they ask for what only that was given.
+        self.message = str(cause)
+        self.args = (self.message,)
+        self.details = self.retry_after = None
+        self.kind = "Permanent"
         if isinstance(cause, BaseException):
-            super().__init__(str(cause), kind=getattr(cause, "kind", "") or type(cause).__name__)
+            self.kind = getattr(cause, "kind", "") or type(cause).__name__
             self.__cause__ = cause
-        else:
-            super().__init__(cause, kind="Permanent")
+            for name, value in getattr(cause, "__dict__", {}).items():
+                if name not in ("kind", "message", "permanent"):
+                    self.__dict__[name] = value
+
+
+#: What means something else when it is raised out of a coroutine, and what holds others.
+_UNMIXED: Final = (StopIteration, StopAsyncIteration, BaseExceptionGroup)
+_FIELDS: Final = ("message", "details", "retry_after", "kind", "permanent")
+
+
+@lru_cache(maxsize=256)
+def _marked(kind: type[Exception]) -> type[Permanent]:
+    """The class of what is permanent and of this class. Raises TypeError where there is none."""
+    if issubclass(kind, Permanent):
+        return kind
+    members = [vars(base).get(name) for base in kind.__mro__ for name in _FIELDS]
+    if issubclass(kind, _UNMIXED) or any(hasattr(type(member), "__set__") for member in members):
+        return Permanent
+    name = f"Permanent[{kind.__name__}]"
+    return cast("type[Permanent]", type(name, (Permanent, kind), {"__module__": __name__}))
 
 
 class TimedOut(Failure, TimeoutError, kind="workflow.timeout"):

@@ -13,6 +13,8 @@ import msgspec
 WORKER_TYPES = frozenset({"HTTP", "TASK"})
 #: Asks for another run and waits for its end.
 CHILD = "CHILD"
+#: A saga's step, or its undo: never written in a document.
+SAGA = "SAGA"
 CONTROL_TYPES = frozenset({"SWITCH", "FORK", "JOIN"})
 #: Never given to a worker: they park until their time or their signal comes.
 WAIT_TYPES = frozenset({"WAIT", "WAIT_FOR_SIGNAL"})

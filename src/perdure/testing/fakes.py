@@ -14,7 +14,7 @@ from typing import Any, Final, Generic, TypeVar
 
 from msgspec import UNSET
 
-from perdure.engine.handlers.task import RunnableStep, TaskHandler
+from perdure.engine.handlers.task import Named, TaskHandler
 from perdure.flow.binding import function_signature
 from perdure.flow.step import Step
 from perdure.model.errors import InvalidRequest
@@ -83,7 +83,7 @@ class FakedTasks(TaskHandler):
 
     async def perform(
         self,
-        step: RunnableStep,
+        step: Named,
         function: Callable[..., Any],
         is_async: bool,
         context: StepContext,

@@ -12,13 +12,14 @@ from tests.docs.messages import (
     outside,
     requests,
     running,
+    sagas,
     specs,
     stores,
 )
 from tests.docs.messages.case import unique
 from tests.docs.messages.page import said
 
-_AREAS = (documents, specs, doubts, running, asking, requests, outside, stores, commands)
+_AREAS = (documents, specs, doubts, running, asking, requests, outside, sagas, stores, commands)
 SECTIONS = unique(section for area in _AREAS for section in area.SECTIONS)
 
 

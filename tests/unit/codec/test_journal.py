@@ -51,6 +51,8 @@ def field_strategy(field: msgspec.structs.FieldInfo) -> st.SearchStrategy[Any]:
         return st.none() | VALUE.map(Raw)
     if "FailureRecord" in text:
         return FAILURES if field.required else st.none() | FAILURES
+    if "Raw" in text:
+        return st.none() | st.dictionaries(st.text(max_size=3), VALUE.map(Raw), max_size=2)
     return st.from_type(field.type)
 
 

@@ -31,7 +31,7 @@ def test_a_failed_run_says_how_many_tasks_failed_and_the_first_ones_reason(draw:
     assert (end.status, end.output) == ("failed", None)
     assert end.failure.kind == "Declined"
     assert end.failure.message == "node b failed: no money (and 1 more failed)"
-    assert end.failure.details == {"node": "b", "failed": 2, "details": [1]}
+    assert end.failure.details == {"node": "b", "attempt": 1, "failed": 2, "details": [1]}
 
 
 @pytest.mark.rule("G-46")

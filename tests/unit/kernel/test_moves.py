@@ -11,9 +11,11 @@ import pytest
 
 from perdure.kernel.actions import (
     Action,
+    BeginCompensation,
     BufferSignal,
     CancelTasks,
     Claimed,
+    CompensateTask,
     CompleteTask,
     ConsumeSignal,
     CreateTask,
@@ -24,6 +26,7 @@ from perdure.kernel.actions import (
     OpenRun,
     Refused,
     ReopenRun,
+    RequestStop,
     ResolveWait,
     RetryTask,
     SetPaused,
@@ -32,14 +35,16 @@ from perdure.kernel.actions import (
 from perdure.kernel.fold import FOLDS, fold_transition
 from perdure.kernel.moves import (
     NEW,
+    PHASE_MOVES,
     RUN_MOVES,
     TASK_MOVES,
     IllegalMove,
+    check_phase,
     check_run,
     check_task,
     drawn,
 )
-from perdure.kernel.run import KeptSignal, NodeState, Run
+from perdure.kernel.run import COMPENSATING, FORWARD, KeptSignal, NodeState, Run
 from perdure.model.failure import FailureRecord
 from perdure.model.status import ACTIVE, RESOLVED, TERMINAL
 from tests.unit.kernel.harness import text
@@ -62,6 +67,7 @@ TASK_ACTIONS: list[tuple[Action, str, set[str]]] = [
     (CancelTasks(BOOM, ("a",)), "failed", {"pending", "waiting"}),
     (CancelTasks(BOOM, ("a",), "canceled"), "canceled", {"pending", "waiting"}),
     (CancelTasks(BOOM, ("a",), "completed"), "completed", set()),
+    (CompensateTask("t1", "a"), "compensated", {"completed"}),
 ]  # fmt: skip
 
 
@@ -70,10 +76,11 @@ def test_the_tables_are_exactly_these() -> None:
         "new": {"pending", "waiting", "completed", "skipped", "failed"},
         "pending": {"pending", "completed", "failed", "canceled"},
         "waiting": {"completed", "failed", "canceled"},
-        "completed": set(),
+        "completed": {"compensated"},
         "skipped": set(),
         "failed": set(),
-        "canceled": set(),
+        "canceled": {"compensated"},
+        "compensated": set(),
     } == TASK_MOVES
     assert {
         "new": {"running"},
@@ -82,10 +89,11 @@ def test_the_tables_are_exactly_these() -> None:
         "failed": {"running"},
         "canceled": {"running"},
     } == RUN_MOVES
+    assert {"forward": {"compensating"}, "compensating": {"forward"}} == PHASE_MOVES
 
 
-def test_nothing_leaves_a_resolved_status_and_only_a_retry_leaves_a_terminal_one() -> None:
-    assert all(not TASK_MOVES[status] for status in RESOLVED & set(TASK_MOVES))
+def test_nothing_leaves_a_resolved_status_but_to_be_undone_and_a_retry_a_terminal_one() -> None:
+    assert all(TASK_MOVES[status] <= {"compensated"} for status in RESOLVED)
     assert all(RUN_MOVES[status] == {"running"} for status in TERMINAL)
     assert set(TASK_MOVES) - RESOLVED - {NEW} == ACTIVE
 
@@ -113,6 +121,15 @@ def test_a_run_may_move_only_as_the_table_says(before: str, after: str) -> None:
             check_run(before, after)
 
 
+@pytest.mark.parametrize(("before", "after"), list(product(PHASE_MOVES, PHASE_MOVES)))
+def test_a_run_changes_its_phase_only_as_the_table_says(before: str, after: str) -> None:
+    if after in PHASE_MOVES[before]:
+        check_phase(before, after)
+    else:
+        with pytest.raises(IllegalMove, match=f"run: {before} cannot become {after}"):
+            check_phase(before, after)
+
+
 def a_run(status: str) -> Run:
     """A run with one node in this status."""
     run = Run("g", "r1", status="running", active=int(status in ACTIVE))
@@ -138,6 +155,37 @@ def test_folding_moves_a_task_legally_or_refuses(
     else:
         with pytest.raises(IllegalMove):
             FOLDS[type(action)](run, action)
+
+
+@pytest.mark.rule("S-17", "SX-9")
+def test_what_nobody_knows_is_undone_as_if_it_had_completed() -> None:
+    run = a_run("pending")
+    run.nodes["b"] = NodeState("t2", "canceled")
+    FOLDS[CancelTasks](run, CancelTasks(BOOM, ("a",), "canceled", True))
+    assert (run.unknown, run.completed, run.nodes["a"].completed_no) == (("a",), 1, 1)
+    FOLDS[CompensateTask](run, CompensateTask("t1", "a"))
+    assert run.nodes["a"] == NodeState("t1", "compensated", completed_no=1)
+    for node in ("a", "b"):
+        with pytest.raises(IllegalMove):
+            FOLDS[CompensateTask](run, CompensateTask("t1", node))
+
+
+@pytest.mark.rule("D-18")
+def test_undoing_begins_once_and_ends_with_a_retry() -> None:
+    run = a_run("completed")
+    FOLDS[RequestStop](run, RequestStop(FailureRecord("workflow.canceled", "first"), "cancel"))
+    FOLDS[RequestStop](run, RequestStop(BOOM, "timeout"))
+    assert run.stopping is not None
+    assert (run.stopping.message, run.reason, run.phase) == ("first", "cancel", FORWARD)
+    FOLDS[BeginCompensation](run, BeginCompensation("failure", BOOM, ("x",)))
+    assert (run.stopping, run.reason, run.phase, run.unknown) == (
+        BOOM, "failure", COMPENSATING, ("x",),
+    )  # fmt: skip
+    with pytest.raises(IllegalMove, match="compensating cannot become compensating"):
+        FOLDS[BeginCompensation](run, BeginCompensation("failure", BOOM))
+    FOLDS[FinishRun](run, FinishRun("failed"))
+    FOLDS[ReopenRun](run, ReopenRun("2", "h2", ("a",)))
+    assert (run.stopping, run.reason, run.phase, run.unknown) == (None, "", FORWARD, ())
 
 
 @pytest.mark.rule("G-34", "G-32")
@@ -256,6 +304,6 @@ def test_a_drawing_shows_every_move_and_no_other() -> None:
 
 def test_the_page_of_moves_is_up_to_date() -> None:
     page = PAGE.read_text()
-    assert page.count("```mermaid") == 2
-    for moves in (TASK_MOVES, RUN_MOVES):
+    assert page.count("```mermaid") == 3
+    for moves in (TASK_MOVES, RUN_MOVES, PHASE_MOVES):
         assert f"```mermaid\n{drawn(moves)}\n```" in page

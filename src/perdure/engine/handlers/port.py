@@ -6,13 +6,33 @@ never the engine's.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Protocol
 
 import msgspec
+from msgspec import Raw
 
 from perdure.model.errors import PerdureError
 from perdure.model.policy import RetryPolicy
 from perdure.model.step_context import StepContext
+
+
+class Around(msgspec.Struct, frozen=True, gc=False):
+    """What an attempt is told of its run, where its handling asks for that (`Handling.around`):
+    values as they are recorded. `outputs`: of the completed ones of the nodes that it may read;
+    `metadata`: what the run was started with; `noted`: what its attempts noted since."""
+
+    payload: Raw | None
+    outputs: Mapping[str, Raw]
+    metadata: Mapping[str, str]
+    noted: Mapping[str, Raw]
+
+
+class Noted(msgspec.Struct, frozen=True, gc=False):
+    """What a handler gives instead of an output alone: notes go with it, as they are recorded."""
+
+    output: Any
+    notes: dict[str, Raw]
 
 
 class Attempt(msgspec.Struct, gc=False):
@@ -30,6 +50,7 @@ class Attempt(msgspec.Struct, gc=False):
     timeout: int | None = None
     #: The step to run, where the definition holds it.
     step: Any = None
+    around: Around | None = None
 
 
 class StepNotRegistered(PerdureError):

@@ -29,11 +29,16 @@ from perdure.model.step_context import StepContext
 _log = logging.getLogger("perdure.engine.steps")
 
 
-class RunnableStep(Protocol):
-    """What the handler needs of a step."""
+class Named(Protocol):
+    """What is performed, as messages say it."""
 
     @property
     def name(self) -> str: ...
+
+
+class RunnableStep(Named, Protocol):
+    """What the handler needs of a step."""
+
     @property
     def fn(self) -> Callable[..., Any]: ...
     @property
@@ -106,7 +111,7 @@ class TaskHandler:
 
     def perform(
         self,
-        step: RunnableStep,
+        step: Named,
         function: Callable[..., Any],
         is_async: bool,
         context: StepContext,
@@ -134,9 +139,7 @@ class TaskHandler:
             name,
         )
 
-    async def _in_thread(
-        self, step: RunnableStep, context: StepContext, call: Callable[[], Any]
-    ) -> Any:
+    async def _in_thread(self, step: Named, context: StepContext, call: Callable[[], Any]) -> Any:
         if self._executor is None:
             self._executor = Threads(self._threads)
         running = self._executor.submit(functools.partial(contextvars.copy_context().run, call))
@@ -159,7 +162,7 @@ class TaskHandler:
             )
         return result
 
-    def _left_behind(self, step: RunnableStep, running: Future[Any]) -> None:
+    def _left_behind(self, step: Named, running: Future[Any]) -> None:
         loop = asyncio.get_running_loop()
         self.zombies += 1
         _log.warning(

@@ -12,8 +12,9 @@ from typing import Any, Final, Literal
 import msgspec
 
 State = Literal[
-    "completed", "running", "retrying", "waiting", "failed", "canceled", "skipped", "pending"
-]
+    "completed", "running", "retrying", "waiting", "failed", "canceled", "skipped", "compensated",
+    "pending",
+]  # fmt: skip
 #: How an edge stands: taken, given up, or not decided yet.
 Passage = Literal["taken", "left", "open"]
 
@@ -22,6 +23,9 @@ _STATES: Final[Mapping[str, State]] = {
     "pending": "running", "waiting": "waiting", "completed": "completed", "failed": "failed",
     "skipped": "skipped", "canceled": "canceled",
 }  # fmt: skip
+
+#: The states of nodes that others have gone on from.
+_LEFT_BEHIND: Final = ("completed", "skipped", "compensated")
 
 
 class Mark(msgspec.Struct):
@@ -45,10 +49,12 @@ class Course:
     def passage(self, source: str, target: str) -> Passage:
         """How the edge between these nodes stands."""
         mark = self.marks.get(source)
-        if mark is None or mark.state not in ("completed", "skipped"):
+        if mark is None or mark.state not in _LEFT_BEHIND:
             return "open"
         chosen = mark.branches is None or target in mark.branches
-        return "taken" if mark.state == "completed" and chosen else "left"
+        # A skipped node whose branches are recorded was skipped by its own condition.
+        went = mark.state != "skipped" or mark.branches is not None
+        return "taken" if went and chosen else "left"
 
     def take(self, record: Mapping[str, Any]) -> None:
         """Fold one record."""
@@ -84,6 +90,9 @@ class Course:
         mark.state = "completed" if record["do"] == "CompleteTask" else "failed"
         mark.attempt, mark.remark = record["attempt"], ""
         self._failure(mark, record)
+
+    def _undone(self, record: Mapping[str, Any]) -> None:
+        self._mark(record["node"]).state = "compensated"
 
     def _retried(self, record: Mapping[str, Any]) -> None:
         mark = self._mark(record["node"])
@@ -129,6 +138,7 @@ _FOLDS: Final[Mapping[str, Callable[[Course, Mapping[str, Any]], None]]] = {
     "CompleteTask": Course._ended,
     "FailTask": Course._ended,
     "RetryTask": Course._retried,
+    "CompensateTask": Course._undone,
     "ResolveWait": Course._resolved,
     "CancelTasks": Course._given_up,
     "ReopenRun": Course._reopened,

@@ -39,5 +39,6 @@ STATES: Final[Mapping[State, str]] = {
     "failed": "M5.5 5.5l5 5M10.5 5.5l-5 5",
     "canceled": "M5.8 5.8h4.4v4.4H5.8z",
     "skipped": "M5 8h6",
+    "compensated": "M4.8 7.9a3.3 3.3 0 1 0 1.2-2.6M5.7 3.4v2.2h2.2",
     "pending": "",
 }

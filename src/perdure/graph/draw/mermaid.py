@@ -41,6 +41,7 @@ _CLASSES: Final[Mapping[State, tuple[str, str]]] = {
     "failed": ("✗", "fill:#fbdcdc,stroke:#c53a3a,color:#5e1515"),
     "canceled": ("■", "fill:#eadfd3,stroke:#8a6d4b,color:#43341f"),
     "skipped": ("–", "fill:#f1f1f1,stroke:#a0a0a0,color:#6b6b6b,stroke-dasharray:4 3"),
+    "compensated": ("↺", "fill:#e3ebef,stroke:#54788c,color:#24404f"),
     "pending": ("", "fill:#ffffff,stroke:#a0a0a0,color:#4a4a4a"),
 }
 

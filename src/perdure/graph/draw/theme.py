@@ -41,6 +41,7 @@ _STATES: Final[Mapping[State, tuple[tuple[str, str, str], tuple[str, str, str]]]
     "waiting": (("#7d52c9", "#f4effd", "#5a35a0"), ("#a885ea", "#231b36", "#c9b1f7")),
     "failed": (("#cc3d3d", "#fdeeee", "#9c2424"), ("#ea6a6a", "#341a1a", "#f7a5a5")),
     "canceled": (("#8f7351", "#f6f1ea", "#6b5438"), ("#b89a75", "#2a241c", "#d6c0a3")),
+    "compensated": (("#54788c", "#eef3f6", "#35566a"), ("#86a9bb", "#1b262c", "#b4cfdc")),
     "skipped": (("#b9c1ca", "#f6f7f9", "#7b8792"), ("#46515d", "#161c23", "#8592a0")),
     "pending": (("#c5ced8", "#ffffff", "#5b6875"), ("#3c4957", "#1a222b", "#9aa8b6")),
 }

@@ -18,7 +18,6 @@ from perdure.kernel.actions import (
     RequestStop,
     ResolveWait,
 )
-from perdure.kernel.code.replay import GRACE
 from perdure.kernel.code.running import Running, stopped
 from perdure.kernel.events import (
     DeadlineReached,
@@ -27,7 +26,7 @@ from perdure.kernel.events import (
     SignalReceived,
     TimerFired,
 )
-from perdure.kernel.run import require_running
+from perdure.kernel.run import GRACE, require_running
 from perdure.kernel.wakes import checked_signal, not_due
 from perdure.model.errors import Canceled, TimedOut
 from perdure.model.failure import FailureRecord

@@ -25,7 +25,6 @@ from perdure.kernel.actions import (
 )
 from perdure.kernel.code.call import Call
 from perdure.kernel.code.children import on_child_finished, on_child_started
-from perdure.kernel.code.replay import GRACE
 from perdure.kernel.code.running import Running, stopped
 from perdure.kernel.events import (
     ChildFinished,
@@ -42,7 +41,7 @@ from perdure.kernel.events import (
     TimerFired,
 )
 from perdure.kernel.retries import when_again
-from perdure.kernel.run import require_running
+from perdure.kernel.run import GRACE, require_running
 from perdure.kernel.tasks import stale
 from perdure.kernel.wakes import checked_signal, not_due
 from perdure.model.errors import Canceled, InvalidRequest, TimedOut

@@ -32,6 +32,7 @@ from perdure.kernel.code.call import SPAWN, WAIT, Call
 from perdure.kernel.code.calls import digest_of
 from perdure.kernel.code.loop import Timer
 from perdure.kernel.code.stuck import Stuck
+from perdure.kernel.run import GRACE
 from perdure.model.errors import NonDeterminism
 
 if TYPE_CHECKING:
@@ -39,8 +40,6 @@ if TYPE_CHECKING:
 
 _WITH_OUTPUT: Final = (CreateTask, CompleteTask, ResolveWait)
 _SHOWN: Final = 200
-#: The timer that bounds what code may do after a cancel or its deadline.
-GRACE: Final = "~grace"
 
 
 class Recorded:

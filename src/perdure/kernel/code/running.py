@@ -31,11 +31,11 @@ from perdure.kernel.code.closing import close
 from perdure.kernel.code.handlings import Handlings
 from perdure.kernel.code.lines import line_in, line_of
 from perdure.kernel.code.loop import HotLoop, Timer
-from perdure.kernel.code.replay import GRACE, Recorded, Script, ask_recorded, script_of
+from perdure.kernel.code.replay import Recorded, Script, ask_recorded, script_of
 from perdure.kernel.code.stuck import ContinueAsNew, Interrupted, endless, exits, hot_loop
 from perdure.kernel.code.turns import AT_REST
 from perdure.kernel.protocol import Deps, Load, Loaded
-from perdure.kernel.run import Run
+from perdure.kernel.run import GRACE, Run
 from perdure.model.errors import Canceled, StoreError
 from perdure.model.failure import FailureRecord
 

@@ -1,0 +1,98 @@
+"""SagaHandler: runs the steps and undos of sagas, which the plan holds as the very code to run.
+
+The code says with what its function is called; here it is executed, and what it noted goes with
+what it returned.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Coroutine
+from typing import Any, Protocol
+
+from perdure.engine.handlers.port import Around, Attempt, Noted, StepNotRegistered
+from perdure.engine.handlers.step import TypedValues
+from perdure.engine.handlers.task import TaskHandler
+from perdure.model.policy import NO_RETRY, Retry, RetryPolicy
+from perdure.model.step_context import CURRENT, StepContext
+
+_log = logging.getLogger("perdure.engine.steps")
+
+
+class Doing(Protocol):
+    """The code of a step, or of an undo."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def missing(self) -> str:
+        """Why it cannot run in this process; "" where it can. Then nothing else is asked."""
+
+    @property
+    def fn(self) -> Callable[..., Any]: ...
+    @property
+    def is_async(self) -> bool: ...
+    @property
+    def retry(self) -> Retry: ...
+    def begin(
+        self, around: Around, context: StepContext, values: Any, /
+    ) -> tuple[StepContext, tuple[Any, ...]]:
+        """The context that the attempt is to have, and the arguments of its function."""
+
+
+class SagaHandler:
+    """Shares its threads with the TASK nodes' handler, which owns them. `codec`: the one of the
+    typed doors, if they have one of their own, and `values` as it writes."""
+
+    def __init__(
+        self, tasks: TaskHandler, codec: Any = None, values: TypedValues | None = None
+    ) -> None:
+        self._tasks = tasks
+        self._codec = codec
+        self._values = values
+
+    def timeout(self, attempt: Attempt, /) -> int:
+        """The step's, in µs; 0 = no limit."""
+        return attempt.timeout or 0
+
+    def policy(self, step: str, /) -> RetryPolicy:
+        """The plan knows the policy of each step."""
+        return NO_RETRY
+
+    def retries(self, attempt: Attempt, error: Exception, /) -> bool:
+        """Whether the step's `retry_on` and `never_on` allow another attempt."""
+        try:
+            allowed: bool = attempt.step.retry.retries(error)
+        except Exception:
+            _log.exception("step %s: its retry_on failed, so it is not tried again", attempt.node)
+            return False
+        return allowed
+
+    def run(self, attempt: Attempt, context: StepContext, /) -> Coroutine[Any, Any, Any]:
+        """What the step's function returned, with what it noted. Raises StepNotRegistered; what
+        the function raised."""
+        code: Doing = attempt.step
+        if code.missing:
+            raise StepNotRegistered(
+                f"{code.missing}, and run {attempt.workflow}/{attempt.run_id} needs it: give the "
+                "engine a version of the saga that has it",
+                code.name,
+            )
+        assert attempt.around is not None
+        own, args = code.begin(attempt.around, context, self._codec)
+        if own is not context:
+            CURRENT.set(own)
+        done = self._tasks.perform(code, code.fn, code.is_async, context, args, {})
+        if own is context and self._values is None:
+            return done
+        return self._noted(own, done)
+
+    async def _noted(self, own: StepContext, done: Coroutine[Any, Any, Any]) -> Any:
+        value = await done
+        if self._values is not None:
+            value = self._values.write(value)
+        noted = getattr(own, "noted", None)
+        return Noted(value, noted) if noted else value
+
+    async def close(self) -> None:
+        """The threads are not its own."""

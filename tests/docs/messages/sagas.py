@@ -1,0 +1,98 @@
+"""What is said of sagas: when they are declared, started, and emitted to."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from perdure.client.engine import Engine
+from perdure.flow.registry import Registry
+from perdure.flow.step import step
+from perdure.saga.builder import Saga
+from perdure.saga.context import SagaContext
+from tests.docs.messages.case import Case, Section, raised, told
+from tests.virtual.engines import engine_on
+from tests.virtual.loop import run
+from tests.virtual.stores import VirtualStore
+
+
+@step
+async def refund(charge: str) -> None:
+    """Give it back."""
+
+
+def charge(ctx: SagaContext[int]) -> str:
+    """Take it."""
+    return f"ch_{ctx.payload}"
+
+
+PAYMENT = Saga("payment", int).step("charge", charge)
+
+
+def declared(key: str, title: str, code: str, make: Callable[[], Saga[Any]]) -> Case:
+    """A saga that an engine refuses."""
+    return raised(f"saga.{key}", title, code, lambda _: Registry.of([make()]))
+
+
+def asked(key: str, title: str, code: str, act: Callable[[Engine], Awaitable[Any]]) -> Case:
+    """A call on an engine that knows one saga."""
+
+    async def main() -> str:
+        async with engine_on(VirtualStore(), PAYMENT) as engine:
+            try:
+                result = await act(engine)
+            except Exception as error:
+                return told(error)
+            raise AssertionError(f"{key}: it gave {result!r}")
+
+    return Case(f"saga.{key}", title, code, lambda _: run(main()), "", "python")
+
+
+async def _after_its_end() -> Any:
+    async with engine_on(VirtualStore(), PAYMENT) as engine:
+        pass
+    await engine.emit(refund)
+
+
+SECTIONS = [
+    Section(
+        "Declaring a saga",
+        "What is wrong with a saga is told at once, by the engine it is given to.",
+        [
+            declared("all", "several things at once",
+                     'Saga("Payment", int).step("charge", None).step("ship", ship, '
+                     'depends_on=["chrage"])',
+                     lambda: Saga("Payment", int).step("charge", None)  # type: ignore[arg-type]
+                     .step("ship", charge, depends_on=["chrage"])),
+            declared("circle", "steps that wait for one another",
+                     '.step("a", a, depends_on=["b"]).step("b", b, depends_on=["a"])',
+                     lambda: Saga("payment", int).step("a", charge, depends_on=["b"])
+                     .step("b", charge, depends_on=["a"])),
+            declared("undo", "an undo that is a step",
+                     '.step("charge", charge, undo=refund)',
+                     lambda: Saga("payment", int)
+                     .step("charge", charge, undo=refund)),  # type: ignore[arg-type]
+            declared("empty", "no steps", 'Saga("payment", int)', lambda: Saga("payment", int)),
+        ],
+    ),
+    Section(
+        "Starting a saga, emitting",
+        "",
+        [
+            asked("payload", "a payload of another type", 'await engine.run(payment, "five")',
+                  lambda e: e.run(PAYMENT, "five")),  # type: ignore[arg-type]
+            asked("none", "no payload", 'await engine.run("payment")',
+                  lambda e: e.run("payment")),
+            asked("key-and-id", "an idempotency key beside an id",
+                  'await engine.start(payment, 5, id="a", idempotency_key="b")',
+                  lambda e: e.start(PAYMENT, 5, id="a", idempotency_key="b")),
+            asked("key", "an idempotency key that is empty",
+                  'await engine.start(payment, 5, idempotency_key="")',
+                  lambda e: e.start(PAYMENT, 5, idempotency_key="")),
+            asked("no-event", "an event that is none", "await engine.emit(OrderPlaced)",
+                  lambda e: e.emit(int)),
+            raised("saga.closed", "an event for an engine that has closed",
+                   "await engine.emit(event)", lambda _: run(_after_its_end())),
+        ],
+    ),
+]  # fmt: skip
