@@ -13,7 +13,7 @@ import logging
 from collections import deque
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any, Generic, TypeVar
+from typing import Any, Final, Generic, TypeVar
 
 from perdure.model.errors import StoreError
 
@@ -25,6 +25,7 @@ _log = logging.getLogger("perdure.engine")
 FIRST_DELAY, LONGEST_DELAY = 0.05, 5.0
 #: How many answers are told before what follows from them has its turn.
 PART = 64
+_FAILED: Final = "what follows from a row that was written failed"
 
 Then = Callable[[Any], None]
 Send = Callable[[Sequence[Row], Callable[[Sequence[Answer] | Exception], None]], None]
@@ -131,7 +132,12 @@ class Lane(Generic[Row, Answer]):
                 self._delay = FIRST_DELAY
                 if self._note is not None:
                     self._note(None)
-            if len(batch) <= PART and not self._untold:
+            if len(batch) == 1 and not self._untold:
+                try:
+                    batch[0][1](answers[0])
+                except Exception:
+                    _log.exception(_FAILED)
+            elif len(batch) <= PART and not self._untold:
                 for (_, then), answer in zip(batch, answers, strict=True):
                     _tell(then, answer)
             else:
@@ -207,4 +213,4 @@ def _tell(then: Then, answer: Any) -> None:
         then(answer)
     except Exception:
         # One that cannot take its answer must not keep the others from theirs.
-        _log.exception("what follows from a row that was written failed")
+        _log.exception(_FAILED)

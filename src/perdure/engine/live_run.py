@@ -115,9 +115,8 @@ class LiveRun:
         self._deciding: tuple[Any, Decision | None] | None = None
         #: How the run is let go of, once the row under way is answered.
         self._leaving: RunChange | None = None
-        self._pumping = False
-        #: The store was busy: the row is sent again in a moment.
-        self._busy = False
+        #: `_busy`: the store was, and the row is sent again in a moment.
+        self._pumping = self._busy = False
         #: Messages applied; applied in the row under way; applied in durable rows.
         self._read = self._submitted = self._recorded = read
 
@@ -219,7 +218,9 @@ class LiveRun:
                 if self._row_is_full:
                     break
                 self._decide(self._next())
-            while self.under_way is None and self.unrecorded and not self.dead and not self._busy:
+            while self.under_way is None and (self._decided or self._sending or self._begins):
+                if self._busy:
+                    break
                 self._submit()
         finally:
             self._pumping = False
@@ -494,7 +495,6 @@ class LiveRun:
         if self._timers is not None:
             self._timers.close()
         self.work.end()
-        # They refer to one another: until the garbage collector came by, nothing of the run would
-        # be freed.
+        # They refer to one another: only the garbage collector would free them.
         del self.work
         close(self.machine, f"{self.workflow}/{self.run_id}")

@@ -90,11 +90,13 @@ class PlannedNode(msgspec.Struct, frozen=True):
     #: Asked once, when the node is reached; where it says no, the node is skipped, and what
     #: follows runs all the same (SX-1).
     gate: Gate | None = None
-    #: Its spec's own, looked up once.
+    #: Its spec's own, looked up once; `secrets` None where there are none.
     constant: bool = False
+    secrets: Mapping[str, str] | None = None
 
     def __post_init__(self) -> None:
         force_setattr(self, "constant", self.spec.constant)
+        force_setattr(self, "secrets", self.spec.secrets or None)
 
     @property
     def works(self) -> bool:

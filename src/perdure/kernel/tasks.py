@@ -29,12 +29,15 @@ class HasRun(Protocol):
 
 def schedule(turn: Turn, node: PlannedNode) -> None:
     """Create the node's task and dispatch it."""
-    input = or_failed(turn, node, resolved)
+    id = node.id
+    input = turn.plan.constants.get(id)
     if input is None:
-        return
-    task, id, secrets = turn.new_id(), node.id, node.spec.secrets
-    if secrets:
-        turn.emit(CreateTask(task, id, "pending", input, secrets=dict(secrets)))
+        input = or_failed(turn, node, resolved)
+        if input is None:
+            return
+    task = turn.new_id()
+    if node.secrets is not None:
+        turn.emit(CreateTask(task, id, "pending", input, secrets=dict(node.secrets)))
     else:
         turn.emit(CreateTask(task, id, "pending", input))
     turn.actions.append(DispatchTask(task, id, 0, 0, node.queue))
@@ -56,14 +59,10 @@ def or_failed(turn: Turn, node: PlannedNode, resolve: Callable[[Turn, PlannedNod
 
 def resolved(turn: Turn, node: PlannedNode) -> Raw:
     """The node's spec with its templates evaluated, as JSON text. Raises what evaluation raises."""
-    constants = turn.plan.constants
-    constant = constants.get(node.id)
-    if constant is not None:
-        return constant
     write = turn.deps.codec.write
     if not node.constant:
         return Raw(write(node.spec.render(turn.scope(node.reads))))
-    constants[node.id] = input = Raw(write(node.spec.render({})))
+    turn.plan.constants[node.id] = input = Raw(write(node.spec.render({})))
     return input
 
 

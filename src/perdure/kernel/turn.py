@@ -42,7 +42,7 @@ class Turn:
     """One run's snapshot, its definition's plan, and the decision in the making."""
 
     __slots__ = (
-        "_drawn", "_kept", "_saved", "_scope", "_undo", "_used", "_whole", "actions", "deps",
+        "_drawn", "_kept", "_new_id", "_saved", "_scope", "_undo", "_used", "_whole", "actions", "deps",
         "ignored", "now", "outputs", "payloads", "plan", "run", "signal_delivered", "views",
     )  # fmt: skip
 
@@ -50,6 +50,7 @@ class Turn:
         self.plan = plan
         self.run = run
         self.deps = deps
+        self._new_id = deps.new_id
         self.now = 0
         self.actions: list[AnyAction] = _NOTHING
         self.ignored: str | None = None
@@ -152,9 +153,11 @@ class Turn:
         """A fresh task id; a decision made again, after a load or an error, draws the same ids."""
         drawn, used = self._drawn, self._used
         self._used = used + 1
-        if used == len(drawn):
-            drawn.append(self.deps.new_id())
-        return drawn[used]
+        if used < len(drawn):
+            return drawn[used]
+        id = self._new_id()
+        drawn.append(id)
+        return id
 
     @property
     def gives_up(self) -> bool:

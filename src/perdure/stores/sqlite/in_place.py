@@ -21,9 +21,11 @@ from perdure.model.errors import StoreError
 from perdure.stores.sqlite.locks import is_locked
 
 _Which: TypeAlias = tuple[int, int] | None
-#: How old the last change of a folder must be for the next one to have another time, in ns: file
-#: systems count in seconds at the worst.
+#: How old the last change of a folder must be for the next one to have another time, in ns: where
+#: the file system counts in seconds; and where it counts finer than the kernel's clock ticks.
 _SETTLED: Final = 3_000_000_000
+_SETTLED_SOON: Final = 100_000_000
+_TICK: Final = 10_000_000
 #: Seconds that a worker which is just leaving is waited for, and between two looks.
 _LEAVING: Final = 1.0
 _PAUSE: Final = 0.02
@@ -56,8 +58,7 @@ class InPlace:
         if folder is not None and folder == self._settled:
             return
         self._check_each()
-        old = folder is not None and time.time_ns() - folder[2] > _SETTLED
-        self._settled = folder if old else None
+        self._settled = folder if folder is not None and _is_old(folder[2]) else None
 
     def _check_each(self) -> None:
         path, log, shared = self._was
@@ -68,6 +69,13 @@ class InPlace:
             )
         if (log and _which(self._log) != log) or (shared and _which(self._shared) != shared):
             raise StoreError(lost_log(Path(self._path)))
+
+
+def _is_old(changed: int) -> bool:
+    """Whether a change that came now would show as another time. Soon matters: whoever looks at a
+    file's times makes its next write record them anew, which costs the commit a wait of its own."""
+    counts_finely = changed % _TICK != 0
+    return time.time_ns() - changed > (_SETTLED_SOON if counts_finely else _SETTLED)
 
 
 def log_of(path: Path) -> Path:

@@ -374,7 +374,12 @@ class SqliteStore:
         return await self._read.read(lambda db: reads.find_runs(db, query))
 
     async def describe(self, definition: str, id: str) -> RunRow:
-        return await self._read.read(lambda db: reads.describe_run(db, definition, id))
+        def work(db: Connection) -> RunRow:
+            return reads.describe_run(db, definition, id)
+
+        # One row by its key takes less than the way to a reader's thread and back.
+        row = None if self._writer is None else self._writer.peek(work)
+        return await self._read.read(work) if row is None else row
 
     # ----------------------------------------------------------------------------------- workers
 

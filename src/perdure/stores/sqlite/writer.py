@@ -46,7 +46,7 @@ _ROW: Final = 0.00001
 _MEMORY: Final = 8
 _RETREAT: Final = 1.0
 #: Pages of the log, as estimated from rows, after which it is copied into the database.
-_CHECKPOINT_PAGES: Final = 2000
+_CHECKPOINT_PAGES: Final = 1000
 
 
 class Writer:

@@ -246,12 +246,12 @@ def test_a_callback_that_waits_no_more_does_not_hinder_the_others(clock: Clock) 
 
 def test_the_log_is_copied_on_the_thread_as_often_as_its_pages_ask_for(clock: Clock) -> None:
     async def scene(writer: Writer, db: FakeConnection) -> None:
-        for _ in range(30):
+        for _ in range(15):
             await writer.call(lambda db: None, rows=100)
         copied = db.executed.count("PRAGMA wal_checkpoint(PASSIVE)")
         assert copied == 1
-        # It had 100 pages where 2,000 were thought: next time after twenty times as many rows.
-        for _ in range(100):
+        # It had 100 pages where 1,000 were thought: next time after ten times as many rows.
+        for _ in range(90):
             await writer.call(lambda db: None, rows=100)
         assert db.executed.count("PRAGMA wal_checkpoint(PASSIVE)") == copied
 
