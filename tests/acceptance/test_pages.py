@@ -25,6 +25,7 @@ TRIED = {
     "docs/howto/backup.md": "quickstart",
     "docs/howto/retries.md": None,
     "docs/howto/versions.md": "quickstart",
+    "docs/howto/watch.md": None,
     "docs/tutorial/durable-python.md": None,
     "docs/howto/code-versions.md": None,
     "examples/agent/README.md": "agent",

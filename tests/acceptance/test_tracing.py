@@ -45,6 +45,7 @@ def test_the_program_of_the_page_prints_the_trace_of_the_page(tmp_path: Path) ->
         "start pay": "request",
         "step_attempt charge": "start pay",
         "ask the bank": "step_attempt charge",
+        "run pay": "start pay",
         "result pay": None,
     }
     told = REFERENCE.read_text(encoding="utf-8")

@@ -265,7 +265,7 @@ def test_beside_the_picture_the_command_that_sends_a_signal_stands_whole() -> No
     from perdure.cli.picture import Picture
 
     book = NodeBook(lambda name: f"perdure signal {'x' * 90}/1 {name}")
-    picture = Picture(book, {"a": "WAIT_FOR_SIGNAL", "b": "TASK"})
+    picture = Picture(book, ["a", "b"])
     noted: list[str] = []
     picture.note = noted.append  # type: ignore[method-assign]
     waits = {"do": "CreateTask", "seq": 1, "time": NOW, "node": "a", "status": "waiting"}

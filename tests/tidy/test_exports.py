@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import perdure
 import perdure.errors
+import perdure.feed
 import perdure.model.errors
 
 PUBLIC = [
@@ -49,6 +50,44 @@ PUBLIC = [
     "step",
     "workflow",
 ]
+
+FEED = [
+    "ClientEvent",
+    "LiveView",
+    "ReportIgnored",
+    "RunCanceled",
+    "RunEvent",
+    "RunSignaled",
+    "RunStarted",
+    "RunView",
+    "StepSpan",
+    "StepView",
+    "WaitEnded",
+    "WaitStarted",
+    "WorkflowCanceled",
+    "WorkflowCompensationCompleted",
+    "WorkflowCompensationFailed",
+    "WorkflowCompensationStarted",
+    "WorkflowCompleted",
+    "WorkflowFailed",
+    "WorkflowFinished",
+    "WorkflowPaused",
+    "WorkflowRecord",
+    "WorkflowStarted",
+    "WorkflowStepCompleted",
+    "WorkflowStepEvent",
+    "WorkflowStepFailed",
+    "WorkflowStepRetrying",
+    "WorkflowStepSkipped",
+    "WorkflowStepStarted",
+    "WorkflowTimedOut",
+    "WorkflowUnpaused",
+]
+
+
+def test_the_names_of_the_feed_are_exactly_these() -> None:
+    assert perdure.feed.__all__ == FEED
+    assert [name for name in FEED if not hasattr(perdure.feed, name)] == []
 
 
 def test_the_public_names_are_exactly_these() -> None:

@@ -11,6 +11,7 @@ from typing import Any, Generic, TypeVar, overload
 
 from perdure.blocking.mirroring import Mirrored
 from perdure.client.run import KEEP, RunInfo
+from perdure.feed.view import RunView
 from perdure.flow.signal import Channel, Signal
 from perdure.model.definition import Definition
 from perdure.model.durations import Duration
@@ -73,6 +74,12 @@ class Run(Generic[T_co]):
     def describe(self) -> RunInfo:
         """What the store says of the run."""
         made: RunInfo = self._call(self._async.describe())
+        return made
+
+    def view(self) -> RunView:
+        """How its steps stand, whichever process works on it: every step of the plan; of code, the
+        calls so far. `view().to_dict()` is what a dashboard draws. Raises NotFound."""
+        made: RunView = self._call(self._async.view())
         return made
 
     def history(self, *, after: int = 0) -> Iterator[Mapping[str, Any]]:

@@ -16,6 +16,8 @@ from perdure.cli.calls import given_up, value_of, waiting
 from perdure.cli.output import moment_near, took, visible
 from perdure.model.moments import moment
 
+#: Why a run undoes what it did.
+_REASONS: Final = {"failure": "it failed", "timeout": "its time is over", "cancel": "canceled"}
 #: Of a task that is not resolved.
 OPEN: Final = ("pending", "waiting")
 
@@ -228,6 +230,18 @@ class NodeBook:
             changes.append(Change(record["time"], node, text))
         return changes
 
+    def _undoes(self, record: Mapping[str, Any]) -> list[Change]:
+        why = _REASONS.get(record["reason"], record["reason"])
+        changes = [_change(record, f"{why}: what was done is undone, the last first")]
+        if unknown := record.get("unknown"):
+            changes.append(_change(record, f"nobody knows what {', '.join(unknown)} did"))
+        return changes
+
+    def _compensated(self, record: Mapping[str, Any]) -> list[Change]:
+        view = self._view(record["node"])
+        view.status = "compensated"
+        return [_change(record, "undone")]
+
     def _reopened(self, record: Mapping[str, Any]) -> list[Change]:
         reset = record.get("reset", ())
         for node in reset:
@@ -270,6 +284,8 @@ _FOLDS: Final[Mapping[str, Callable[[NodeBook, Mapping[str, Any]], list[Change]]
     "BeginRun": NodeBook._begun,
     "Continued": NodeBook._continued,
     "RequestStop": NodeBook._stopping,
+    "BeginCompensation": NodeBook._undoes,
+    "CompensateTask": NodeBook._compensated,
     "Patched": NodeBook._patched,
     "CreateTask": NodeBook._created,
     "DispatchTask": NodeBook._dispatched,

@@ -156,5 +156,6 @@ def _rich_table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
 #: How a status looks at a terminal.
 COLOURS = {
     "completed": "green", "failed": "red", "running": "cyan", "pending": "cyan", "canceled":
-    "yellow", "skipped": "dim", "stalled": "yellow", "waiting": "magenta",
+    "yellow", "skipped": "dim", "stalled": "yellow", "waiting": "magenta", "compensated": "yellow",
+    "done": "green", "retrying": "yellow",
 }  # fmt: skip

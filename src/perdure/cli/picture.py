@@ -5,7 +5,7 @@ A process killed while it draws leaves the terminal as it was: the cursor is nev
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Final, Self
 
@@ -20,14 +20,14 @@ from perdure.cli.output import COLOURS, clock, shortened, took
 
 _SIGNS: Final = {
     "completed": "✓", "failed": "✗", "skipped": "·", "pending": "▸", "waiting": "◦",
-    "canceled": "✗",
+    "canceled": "✗", "compensated": "↶",
 }  # fmt: skip
 
 
 class Picture:
-    """`order`: every node of the document with its type; those not reached yet are drawn too."""
+    """`order`: every node of the plan; those not reached yet are drawn too, undos only then."""
 
-    def __init__(self, book: NodeBook, order: Mapping[str, str]) -> None:
+    def __init__(self, book: NodeBook, order: Sequence[str]) -> None:
         self._book = book
         self._order = order
         self._console = Console(stderr=True)
@@ -71,7 +71,7 @@ class Picture:
 
     def _chosen(self, room: int) -> tuple[list[str], int]:
         """What fits: all nodes in the document's order, or the ones under way and around them."""
-        names = list(self._order) or list(self._book.nodes)
+        names = list(dict.fromkeys((*self._order, *self._book.nodes)))
         if len(names) <= room:
             return names, 0
         reached = self._book.nodes

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from perdure.cli.output import has_rich
 
 if TYPE_CHECKING:
     from perdure.cli.nodes import NodeBook
     from perdure.cli.progress import Screen
-    from perdure.graph.definition import Graph
+    from perdure.model.definition import Definition
 
 
-def screen_for(book: NodeBook, graph: Graph | None) -> Screen:
-    """The screen for runs of this graph; None: nothing is known of its nodes."""
-    nodes = {} if graph is None else {node.id: node.type for node in graph.plan.nodes.values()}
+def screen_for(book: NodeBook, definition: Definition[Any, Any] | None) -> Screen:
+    """The screen for runs of this definition; None: nothing is known of its nodes."""
+    nodes = () if definition is None else definition.planned
     if sys.stderr.isatty() and has_rich():
         from perdure.cli.picture import Picture
 

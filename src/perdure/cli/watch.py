@@ -1,4 +1,4 @@
-"""`perdure watch`: follow a run that others work on, until its end."""
+"""`perdure watch`: follow a run that others work on until its end, or all that are running."""
 
 from __future__ import annotations
 
@@ -22,20 +22,21 @@ if TYPE_CHECKING:
     from perdure.cli.progress import Progress
     from perdure.client.client import Client
     from perdure.client.run import Run, RunInfo
-    from perdure.graph.definition import Graph
+    from perdure.model.definition import Definition
     from perdure.model.errors import Failure
 
 #: Seconds between looks.
 LOOK: Final = 0.5
 
 
-@click.command(short_help="Follow a run until its end.")
-@click.argument("name", type=RunNameType(), metavar="WORKFLOW/ID")
+@click.command(short_help="Follow a run until its end, or all that run.")
+@click.argument("name", type=RunNameType(), metavar="[WORKFLOW/ID]", required=False)
 @click.option("--timeout", type=DurationType(), help="Watch no longer than this.")
 @store_option
 @json_option
-def watch(name: RunName, timeout: float | None, store: str, as_json: bool) -> None:
-    """Follow the run WORKFLOW/ID until its end, then print its output as JSON.
+def watch(name: RunName | None, timeout: float | None, store: str, as_json: bool) -> None:
+    """Follow the run WORKFLOW/ID until its end, then print its output as JSON. Without one, show
+    all runs that are running, as they go, until Ctrl-C.
 
     Watching works on nothing and changes nothing. Exits with 1 if the run failed, with 4 if it
     has not ended in time.
@@ -45,6 +46,11 @@ def watch(name: RunName, timeout: float | None, store: str, as_json: bool) -> No
     from perdure.cli.nodes import NodeBook
 
     url = existing(store)
+    if name is None:
+        from perdure.cli.running import watch_all
+
+        asyncio.run(watch_all(url, timeout, as_json=as_json))
+        return
     book = NodeBook(lambda *words: command_of("signal", str(name), *words, store=store))
     info, output, failure = asyncio.run(_watch(url, name, book, timeout))
     unended = "has not ended" if timeout is None else f"has not ended within {timeout:g} s"
@@ -63,7 +69,7 @@ async def _watch(
 
     async with Client(store) as client:
         run = client.get(*name)
-        with screen_for(book, await _graph(client, run)) as screen:
+        with screen_for(book, await _definition(client, run)) as screen:
             following = asyncio.ensure_future(_follow(run, Progress(*name, book, screen)))
             await asyncio.wait({following}, timeout=seconds)
             if not following.done():
@@ -98,15 +104,13 @@ async def _follow(run: Run[Any], progress: Progress) -> None:
     progress.follow([record async for record in run.history(after=progress.seen)])
 
 
-async def _graph(client: Client, run: Run[Any]) -> Graph | None:
-    """The document of the run's version, for the order of its nodes; None where code made it."""
-    from perdure.client.client import rebuild
-    from perdure.graph.definition import Graph
+async def _definition(client: Client, run: Run[Any]) -> Definition[Any, Any] | None:
+    """The definition of the run's version, for the order of its nodes; None where code made it."""
+    from perdure.drivers.native import rebuild
     from perdure.model.errors import NotFound
 
     try:
-        found = rebuild(await client._store.definition((await run._row()).hash))
+        return rebuild(await client._store.definition((await run._row()).hash))
     except NotFound:
         await run._row()  # there is no such run, or only its definition is not here
         return None
-    return found if isinstance(found, Graph) else None

@@ -26,7 +26,7 @@ from perdure.engine.resources import Resources
 from perdure.engine.secrets import Secrets
 from perdure.engine.shell import PARK_AFTER, POLL, Shell
 from perdure.expr import reveal
-from perdure.feed import ClientEvent, RunEvent
+from perdure.feed import ClientEvent, RunEvent, WorkflowRecord
 from perdure.flow.calling import STEP_TYPE
 from perdure.flow.codec import Codec, StepValues
 from perdure.flow.driver import Driver, Duties, Host, driver_as
@@ -225,7 +225,7 @@ class Engine(Client):
                 return call
 
             return hear
-        if not _is_event(event, RunEvent):
+        if not (_is_event(event, RunEvent) or _is_event(event, WorkflowRecord)):
             raise InvalidRequest(
                 f"an engine tells nothing of {getattr(event, '__name__', event)}: listen to an "
                 "event of perdure.feed, to RunEvent for all about its runs, to ClientEvent for "

@@ -14,7 +14,9 @@ from msgspec import Raw
 from perdure.client.history import APART, told
 from perdure.client.messages import addressed, key_of
 from perdure.client.outcome import value_of
+from perdure.client.viewing import viewing
 from perdure.codec.failures import failure_from
+from perdure.feed.view import RunView
 from perdure.model.durations import SECOND, Duration, microseconds
 from perdure.model.errors import (
     Failure,
@@ -140,6 +142,11 @@ class Run(Generic[T_co]):
     async def describe(self) -> RunInfo:
         """What the store says of the run."""
         return info_of(await self._row())
+
+    async def view(self) -> RunView:
+        """How its steps stand, whichever process works on it: every step of the plan; of code, the
+        calls so far. `view().to_dict()` is what a dashboard draws. Raises NotFound."""
+        return (await viewing(self._client._store, await self._row())).view
 
     async def history(self, *, after: int = 0) -> AsyncIterator[Mapping[str, Any]]:
         """What was recorded, oldest first: one mapping per action, with its time and the place

@@ -253,6 +253,7 @@ def _halted(effects: Effects, live: LiveRun, action: RequestStop) -> None:
 
 def _finished(effects: Effects, live: LiveRun, action: FinishRun) -> None:
     effects.shell.finished(live, action)
+    effects.shell.feed.records.ended(live, action)
 
 
 #: What the rarer actions set going.

@@ -11,23 +11,31 @@ from typing import TYPE_CHECKING, Any, Final
 
 from perdure.codec.failures import failure_from
 from perdure.engine.listeners import Listen, Listeners
+from perdure.engine.records import Records
 from perdure.feed import (
     ReportIgnored,
-    StepCompleted,
-    StepFailed,
-    StepRetrying,
-    StepSkipped,
-    StepStarted,
     WaitEnded,
     WaitStarted,
     WorkflowCanceled,
+    WorkflowCompensationCompleted,
+    WorkflowCompensationFailed,
+    WorkflowCompensationStarted,
     WorkflowCompleted,
     WorkflowFailed,
     WorkflowPaused,
     WorkflowStarted,
+    WorkflowStepCompleted,
+    WorkflowStepFailed,
+    WorkflowStepRetrying,
+    WorkflowStepSkipped,
+    WorkflowStepStarted,
+    WorkflowTimedOut,
     WorkflowUnpaused,
 )
+from perdure.feed.record import WorkflowRecord
+from perdure.feed.view import trigger_of
 from perdure.kernel.actions import (
+    BeginCompensation,
     CancelTasks,
     CompleteTask,
     CreateTask,
@@ -36,8 +44,13 @@ from perdure.kernel.actions import (
     ResolveWait,
     RetryTask,
     SetPaused,
+    StartChild,
     Transition,
 )
+from perdure.kernel.compensation import to_undo
+from perdure.kernel.machine import GraphMachine
+from perdure.kernel.plan import UNDO
+from perdure.kernel.run import COMPENSATING
 from perdure.model import errors
 from perdure.model.errors import Failure, RunFailed
 from perdure.model.failure import FailureRecord
@@ -58,18 +71,23 @@ class Feed:
     def __init__(self, shell: Shell) -> None:
         self._shell = shell
         self._listeners = Listeners(shell.spawn)
+        self.records = Records(shell, self._listeners)
 
     def listen(self, kind: type[Any], call: Listen) -> None:
         """Call with every event of this class from now on."""
-        if not self._listeners.each:
+        self._listeners.add(kind, call)
+        if issubclass(WorkflowRecord, kind):
+            self.records.wanted = True
+            return
+        if self not in self._shell.observers:
             self._shell.observers.append(self)
             self._shell.on_ignored = self.ignored
-        self._listeners.add(kind, call)
-        if issubclass(StepStarted, kind):
+        if issubclass(WorkflowStepStarted, kind):
             self._shell.dispatcher.on_started = self.started
 
     async def close(self, seconds: float) -> None:
         """Let the listeners hear what is left, for so long at most."""
+        await self.records.close(seconds)
         await self._listeners.close(seconds)
 
     # ------------------------------------------------------------------ what happens
@@ -78,7 +96,11 @@ class Feed:
         """See Observer.entered."""
         if live.seq == 1:
             at = time_of(run.at)
-            self._publish(WorkflowStarted, live, time=at, version=live.definition.version)
+            definition = live.definition
+            self._publish(
+                WorkflowStarted, live, time=at, version=definition.version,
+                steps=definition.planned, trigger=trigger_of(run.metadata),
+            )  # fmt: skip
 
     def recorded(self, live: LiveRun, transition: Transition) -> None:
         """See Observer.recorded."""
@@ -93,7 +115,7 @@ class Feed:
         """An attempt begins."""
         at = time_of(self._shell.clock.now())
         self._listeners.tell(
-            StepStarted(
+            WorkflowStepStarted(
                 workflow=order.workflow, run_id=order.run_id, time=at, step=order.node,
                 attempt=order.number + 1,
             )
@@ -119,29 +141,38 @@ Told = Iterator[tuple[type[Any], dict[str, Any]]]
 def _created(live: LiveRun, action: CreateTask) -> Told:
     step = {"step": action.node}
     if action.status == "skipped":
-        yield StepSkipped, step
+        yield WorkflowStepSkipped, step
     elif action.status == "failed":
-        yield StepFailed, {**step, "attempt": 0, "failure": _step_failure(action.failure)}
+        yield WorkflowStepFailed, {**step, "attempt": 0, "failure": _step_failure(action.failure)}
+    elif action.status == "completed":
+        yield WorkflowStepCompleted, {**step, "attempt": 0}
     elif action.status == "waiting":
         until = None if action.wake_at is None else time_of(action.wake_at)
         yield WaitStarted, {**step, "signal": action.awaited_signal, "until": until}
 
 
+def _asked(live: LiveRun, action: StartChild) -> Told:
+    yield WorkflowStepStarted, {"step": action.node, "attempt": action.attempt + 1}
+
+
 def _completed(live: LiveRun, action: CompleteTask) -> Told:
-    yield StepCompleted, {"step": action.node, "attempt": action.attempt + 1}
+    yield WorkflowStepCompleted, {"step": action.node, "attempt": action.attempt + 1}
 
 
 def _failed(live: LiveRun, action: FailTask) -> Told:
     failure = _step_failure(action.failure)
     yield (
-        StepFailed,
+        WorkflowStepFailed,
         {"step": action.node, "attempt": action.attempt + 1, "failure": failure},
     )
+    if action.node.endswith(UNDO):
+        step = action.node.removesuffix(UNDO)
+        yield WorkflowCompensationFailed, {"step": step, "failure": failure}
 
 
 def _retrying(live: LiveRun, action: RetryTask) -> Told:
     yield (
-        StepRetrying,
+        WorkflowStepRetrying,
         {
             "step": action.node,
             "attempt": action.attempt + 1,
@@ -160,15 +191,29 @@ def _resolved(live: LiveRun, action: ResolveWait) -> Told:
 def _cancelled(live: LiveRun, action: CancelTasks) -> Told:
     for node in action.nodes:
         failure = _step_failure(action.failure)
-        yield StepFailed, {"step": node, "attempt": 0, "failure": failure}
+        yield WorkflowStepFailed, {"step": node, "attempt": 0, "failure": failure}
 
 
 def _paused(live: LiveRun, action: SetPaused) -> Told:
     yield (WorkflowPaused if action.paused else WorkflowUnpaused), {}
 
 
+def _undoes(live: LiveRun, action: BeginCompensation) -> Told:
+    failure = failure_from(action.failure, RunFailed)
+    machine = live.machine
+    steps = to_undo(machine.plan, live.run) if isinstance(machine, GraphMachine) else ()
+    yield (
+        WorkflowCompensationStarted,
+        {"reason": action.reason, "failure": failure, "steps": steps},
+    )
+
+
 def _finished(live: LiveRun, action: FinishRun) -> Told:
     record = action.failure or _UNKNOWN
+    if live.run.phase == COMPENSATING and isinstance(record.details, dict):
+        undone, failed = record.details.get("undone", ()), record.details.get("undo_failed")
+        if not failed:
+            yield WorkflowCompensationCompleted, {"steps": tuple(undone)}
     if action.status == "completed":
         yield WorkflowCompleted, {}
     elif action.status == "canceled":
@@ -177,17 +222,27 @@ def _finished(live: LiveRun, action: FinishRun) -> Told:
         details = record.details
         node = details.get("node") if isinstance(details, dict) else None
         step = node if isinstance(node, str) else ""
-        yield WorkflowFailed, {"step": step, "failure": failure_from(record, RunFailed)}
+        kind = WorkflowTimedOut if _reached_deadline(live, record, step) else WorkflowFailed
+        yield kind, {"step": step, "failure": failure_from(record, RunFailed)}
+
+
+def _reached_deadline(live: LiveRun, record: FailureRecord, step: str) -> bool:
+    """Whether the run failed by its deadline, and not by something else that took too long."""
+    deadline = live.run.deadline
+    timed_out = record.kind == errors.TimedOut.kind and not step
+    return timed_out and deadline is not None and live.run.at >= deadline
 
 
 _EVENTS: Final[dict[type, Callable[[LiveRun, Any], Told]]] = {
     CreateTask: _created,
+    StartChild: _asked,
     CompleteTask: _completed,
     FailTask: _failed,
     RetryTask: _retrying,
     ResolveWait: _resolved,
     CancelTasks: _cancelled,
     SetPaused: _paused,
+    BeginCompensation: _undoes,
     FinishRun: _finished,
 }
 

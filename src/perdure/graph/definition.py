@@ -113,6 +113,11 @@ class Graph(Definition[dict[str, Any], dict[str, Any]]):
         """How long a finished run is kept, in µs. Default 30 days."""
         return self._document.retention
 
+    @property
+    def planned(self) -> tuple[str, ...]:
+        """The ids of its nodes, in document order."""
+        return tuple(self.plan.nodes)
+
     def mermaid(self, history: Iterable[Mapping[str, Any]] | None = None) -> str:
         """The graph as Mermaid text. With the records of `Run.history()`: how that run went."""
         from perdure.graph.draw import mermaid, sketch_of

@@ -24,9 +24,9 @@ from perdure.kernel.actions import (
     RetryTask,
 )
 from perdure.kernel.events import NodeCompleted, NodeFailed
-from perdure.kernel.plan import UNDO, undo_of
+from perdure.kernel.plan import UNDO, GraphPlan, undo_of
 from perdure.kernel.retries import when_again
-from perdure.kernel.run import COMPENSATING
+from perdure.kernel.run import COMPENSATING, Run
 from perdure.kernel.tasks import stale
 from perdure.kernel.turn import Turn
 from perdure.model.failure import FailureRecord
@@ -71,6 +71,19 @@ def _next(turn: Turn) -> str | None:
             if state.status == "completed" or undo.unknown:
                 found, last = node, state.completed_no
     return found
+
+
+def to_undo(plan: GraphPlan, run: Run) -> tuple[str, ...]:
+    """What is undone of a run that compensates, also when a part of it is by now: the nodes, in
+    the order in which they are."""
+    found = [
+        (-state.completed_no, node)
+        for node, state in run.nodes.items()
+        if state.completed_no
+        and undo_of(node) in plan.undos
+        and (state.status in ("completed", "compensated") or plan.undos[undo_of(node)].unknown)
+    ]
+    return tuple(node for _, node in sorted(found))
 
 
 def end(turn: Turn, failure: FailureRecord) -> None:

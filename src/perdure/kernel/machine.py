@@ -69,6 +69,11 @@ class GraphMachine:
         self._turn = Turn(plan, run, deps)
 
     @property
+    def plan(self) -> GraphPlan:
+        """What it decides by."""
+        return self._turn.plan
+
+    @property
     def outputs(self) -> Mapping[str, Raw]:
         """The outputs in memory, by node."""
         return self._turn.outputs

@@ -42,8 +42,8 @@ class Turn:
     """One run's snapshot, its definition's plan, and the decision in the making."""
 
     __slots__ = (
-        "_drawn", "_kept", "_new_id", "_saved", "_scope", "_undo", "_used", "_whole", "actions", "deps",
-        "ignored", "now", "outputs", "payloads", "plan", "run", "signal_delivered", "views",
+        "_drawn", "_kept", "_new_id", "_saved", "_scope", "_undo", "_used", "_whole", "actions",
+        "deps", "ignored", "now", "outputs", "payloads", "plan", "run", "signal_delivered", "views",
     )  # fmt: skip
 
     def __init__(self, plan: GraphPlan, run: Run, deps: Deps) -> None:

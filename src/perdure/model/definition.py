@@ -55,6 +55,11 @@ class Definition(ABC, Generic[I, O]):
     def retention(self) -> int:
         """How long a finished run is kept, in µs."""
 
+    @property
+    def planned(self) -> tuple[str, ...]:
+        """The nodes of its plan, in the plan's order; none where code decides as it goes."""
+        return ()
+
     @abstractmethod
     def machine(self, run: Any, deps: Any) -> Any:
         """A kernel machine deciding for `run` (a kernel Run) with `deps` (kernel Deps)."""

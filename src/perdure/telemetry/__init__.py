@@ -1,4 +1,4 @@
-"""Telemetry: spans and metrics of client calls and step attempts, by OpenTelemetry.
+"""Telemetry: spans and metrics of client calls, step attempts and runs, by OpenTelemetry.
 
     Engine(url, [order], telemetry=Telemetry(tracer_provider=..., meter_provider=...))
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
+from datetime import datetime, timedelta
 from importlib.metadata import PackageNotFoundError, version
 from typing import Final
 
@@ -17,11 +18,14 @@ from opentelemetry.metrics import MeterProvider
 from opentelemetry.propagators.textmap import TextMapPropagator
 from opentelemetry.trace import Span, SpanKind, StatusCode, TracerProvider
 
+from perdure.model.moments import EPOCH
+
 #: The scope of everything that is observed here.
 SCOPE: Final = "perdure"
 #: Where a duration is counted, in seconds: from a call in memory to a wait for a person.
 BOUNDARIES: Final = (0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1.0, 5.0, 10.0, 60.0, 300.0, 3600.0)
 
+_MICROSECOND: Final = timedelta(microseconds=1)
 _NOWHERE: Final = Context()
 _METRICS: Final = sys.modules.get("opentelemetry.metrics._internal", metrics)
 _KINDS: Final = {"start": SpanKind.PRODUCER, "step_attempt": SpanKind.CONSUMER}
@@ -106,9 +110,29 @@ class Instruments:
         self._operations.add(1, labels)
         self._seconds.record(seconds, labels)
 
+    def whole(
+        self, name: str, carrier: Mapping[str, str] | None, attributes: Mapping[str, str],
+        labels: Mapping[str, str], began: datetime, ended: datetime, *, failed: bool,
+    ) -> None:  # fmt: skip
+        """A span that is over already, of the trace of a carrier, and one more in count and
+        durations."""
+        span = self._tracer.start_span(
+            name, self.of_carrier(carrier), SpanKind.INTERNAL, attributes,
+            start_time=_nanoseconds(began),
+        )  # fmt: skip
+        if failed:
+            span.set_status(StatusCode.ERROR)
+        span.end(_nanoseconds(ended))
+        self._operations.add(1, labels)
+        self._seconds.record((ended - began).total_seconds(), labels)
+
     def _extracted(self, carrier: Mapping[str, str], within: Context) -> Context:
         propagator = self._propagator or propagate.get_global_textmap()
         return propagator.extract(carrier, within)
+
+
+def _nanoseconds(time: datetime) -> int:
+    return (time - EPOCH) // _MICROSECOND * 1000
 
 
 def _version() -> str:

@@ -79,3 +79,12 @@ def of_call(error: BaseException | None) -> tuple[str, str]:
 def of_attempt(failure: FailureRecord | None) -> tuple[str, str]:
     """Outcome and type of error of a step's attempt, by what is recorded of it."""
     return (OK, "") if failure is None else (ERROR, _KINDS.get(failure.kind, _FAILED))
+
+
+def of_run(status: str, kind: str) -> tuple[str, str]:
+    """Outcome and type of error of a run that ended, by its status and its failure's kind."""
+    if status == "completed":
+        return OK, ""
+    if status == "canceled":
+        return CANCELED, ""
+    return ERROR, _KINDS.get(kind, _FAILED)

@@ -12,11 +12,6 @@ import pytest
 from perdure.feed import (
     ReportIgnored,
     RunEvent,
-    StepCompleted,
-    StepFailed,
-    StepRetrying,
-    StepSkipped,
-    StepStarted,
     WaitEnded,
     WaitStarted,
     WorkflowCanceled,
@@ -25,10 +20,18 @@ from perdure.feed import (
     WorkflowFinished,
     WorkflowPaused,
     WorkflowStarted,
+    WorkflowStepCompleted,
+    WorkflowStepFailed,
+    WorkflowStepRetrying,
+    WorkflowStepSkipped,
+    WorkflowStepStarted,
+    WorkflowTimedOut,
     WorkflowUnpaused,
 )
+from perdure.flow.context import Context
 from perdure.flow.step import step
-from perdure.model.errors import Canceled, Failure
+from perdure.flow.workflow import workflow
+from perdure.model.errors import Canceled, Failure, TimedOut
 from perdure.model.policy import Retry
 from perdure.model.step_context import current_step
 from tests.virtual.engines import client_on, engine_on, graph, node, task, wait_for
@@ -66,7 +69,8 @@ def note(ids: list[str], event: RunEvent) -> None:
 
 
 def named(event: RunEvent) -> str:
-    return f"{type(event).__name__} {getattr(event, 'step', '')}".strip()
+    name = type(event).__name__.replace("WorkflowStep", "Step")
+    return f"{name} {getattr(event, 'step', '')}".strip()
 
 
 @pytest.mark.parametrize("kind", [VirtualStore, LateStore])
@@ -90,18 +94,20 @@ def test_a_run_is_told_from_its_start_to_its_end(kind: type[VirtualStore]) -> No
     run(main())
     assert [named(event) for event in seen] == [
         "WorkflowStarted", "StepStarted flaky", "StepRetrying flaky", "StepStarted flaky",
-        "StepCompleted flaky", "StepSkipped no", "WaitStarted ok", "WorkflowPaused",
-        "WorkflowUnpaused", "WaitEnded ok", "WorkflowCompleted",
+        "StepCompleted flaky", "StepCompleted s", "StepSkipped no", "WaitStarted ok",
+        "WorkflowPaused", "WorkflowUnpaused", "WaitEnded ok", "WorkflowCompleted",
     ]  # fmt: skip
     assert {(event.workflow, event.run_id) for event in seen} == {("switch", "1")}
     assert [event.time for event in seen] == sorted(event.time for event in seen)
     began = datetime.fromtimestamp(BEGIN / 1_000_000, UTC)
     assert abs(seen[0].time - began) < timedelta(seconds=1)
-    _, first, retrying, second, done, *_ = seen
-    assert isinstance(first, StepStarted)
-    assert isinstance(retrying, StepRetrying)
-    assert isinstance(second, StepStarted)
-    assert isinstance(done, StepCompleted)
+    _, first, retrying, second, done, switched, *_ = seen
+    assert isinstance(switched, WorkflowStepCompleted)
+    assert switched.attempt == 0, "it needs none"
+    assert isinstance(first, WorkflowStepStarted)
+    assert isinstance(retrying, WorkflowStepRetrying)
+    assert isinstance(second, WorkflowStepStarted)
+    assert isinstance(done, WorkflowStepCompleted)
     assert [first.attempt, retrying.attempt, second.attempt, done.attempt] == [1, 1, 2, 2]
     assert isinstance(retrying.failure, CardDeclined)
     assert retrying.next_attempt - retrying.time == timedelta(seconds=5)
@@ -114,8 +120,8 @@ def test_a_run_is_told_from_its_start_to_its_end(kind: type[VirtualStore]) -> No
 def test_a_listener_hears_the_class_it_names_and_those_derived_from_it() -> None:
     heard: dict[type[Any], list[str]] = {}
     kinds: list[type[RunEvent]] = [
-        WorkflowFinished, WorkflowFailed, WorkflowCanceled, WorkflowCompleted, StepFailed,
-        StepSkipped, WorkflowStarted, WorkflowPaused, WorkflowUnpaused,
+        WorkflowFinished, WorkflowFailed, WorkflowCanceled, WorkflowCompleted, WorkflowStepFailed,
+        WorkflowStepSkipped, WorkflowStarted, WorkflowPaused, WorkflowUnpaused,
     ]  # fmt: skip
     g = graph("g", [task("flaky", input={"fails": "{{input.fails}}"}), wait_for("ok", "go")])
 
@@ -141,8 +147,8 @@ def test_a_listener_hears_the_class_it_names_and_those_derived_from_it() -> None
     assert heard[WorkflowCanceled] == ["canceled"]
     assert heard[WorkflowCompleted] == ["completed"]
     assert heard[WorkflowStarted] == ["failed", "canceled", "completed"]
-    assert heard[StepFailed] == ["failed", "canceled"]
-    assert heard[StepSkipped] == heard[WorkflowPaused] == heard[WorkflowUnpaused] == []
+    assert heard[WorkflowStepFailed] == ["failed", "canceled"]
+    assert heard[WorkflowStepSkipped] == heard[WorkflowPaused] == heard[WorkflowUnpaused] == []
 
 
 def test_a_failed_run_says_which_step_failed_and_how() -> None:
@@ -159,6 +165,45 @@ def test_a_failed_run_says_which_step_failed_and_how() -> None:
     (event,) = seen
     assert (event.step, event.run_id) == ("flaky", "1")
     assert isinstance(event.failure, CardDeclined)
+
+
+@pytest.mark.rule("SX-10")
+def test_the_start_tells_the_steps_of_the_plan_and_what_started_the_run() -> None:
+    seen: list[WorkflowStarted] = []
+
+    @workflow(max_duration=None)
+    async def coded(ctx: Context) -> None: ...
+
+    async def main() -> None:
+        async with engine_on(VirtualStore(), SWITCH, coded, flaky, slow) as engine:
+            engine.listen(WorkflowStarted)(seen.append)
+            await engine.start(SWITCH, {"no": True}, id="1", metadata={"trigger": "http"})
+            await engine.run(coded, id="2")
+
+    run(main())
+    assert [(event.run_id, event.steps, event.trigger) for event in seen] == [
+        ("1", ("flaky", "s", "no", "ok"), "http"),
+        ("2", (), "start"),
+    ]
+
+
+def test_a_run_that_reached_its_deadline_is_told_apart_from_one_whose_step_took_too_long() -> None:
+    seen: list[WorkflowFailed] = []
+    late = graph("late", [wait_for("ok", "go")], max_duration="1h")
+    slower = graph("slower", [task("slow", timeout="1s")], max_duration="1h")
+
+    async def main() -> None:
+        async with engine_on(VirtualStore(), late, slower, slow) as engine:
+            engine.listen(WorkflowFailed)(seen.append)
+            for definition in (late, slower):
+                with pytest.raises(TimedOut):
+                    await engine.run(definition, id="1")
+
+    run(main())
+    assert [(type(event), event.workflow, event.step) for event in seen] == [
+        (WorkflowTimedOut, "late", ""),
+        (WorkflowFailed, "slower", "slow"),
+    ]
 
 
 @pytest.mark.rule("SX-12")
@@ -192,8 +237,8 @@ def test_a_listener_that_is_slow_keeps_no_run_waiting_and_hears_everything_in_or
     async def main() -> None:
         async with engine_on(VirtualStore(), SWITCH, flaky, slow, grace=100) as engine:
 
-            @engine.listen(StepCompleted)
-            async def slowly(event: StepCompleted) -> None:
+            @engine.listen(WorkflowStepCompleted)
+            async def slowly(event: WorkflowStepCompleted) -> None:
                 await asyncio.sleep(5)
                 heard.append(event.run_id)
 
@@ -216,8 +261,8 @@ def test_a_listener_that_cannot_follow_loses_the_oldest_and_is_told(
         async with engine_on(VirtualStore(), SWITCH, flaky, slow, grace=100) as engine:
             gate = asyncio.Event()
 
-            @engine.listen(StepCompleted)
-            async def stuck(event: StepCompleted) -> None:
+            @engine.listen(WorkflowStepCompleted)
+            async def stuck(event: WorkflowStepCompleted) -> None:
                 await gate.wait()
                 heard.append(event.run_id)
 
@@ -280,7 +325,11 @@ def test_a_run_that_somebody_else_started_is_told_as_started_by_whoever_takes_it
         ]  # fmt: skip
         seen.clear()
         await work(store, 15)
-        assert seen == ["StepStarted again", "StepCompleted again", "WorkflowCompleted"]
+        assert seen == [
+            "StepStarted again",
+            "StepCompleted again",
+            "WorkflowCompleted",
+        ]
 
     run(main())
 

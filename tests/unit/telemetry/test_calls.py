@@ -79,6 +79,7 @@ def test_start_signal_status_result_and_cancel_have_spans(seen: Collector) -> No
     assert kinds == {
         "start": "PRODUCER",
         "step_attempt": "CONSUMER",
+        "run": "INTERNAL",
         **dict.fromkeys(["status", "signal", "result", "cancel"], "CLIENT"),
     }
     assert dict(seen.spans("signal")[0].attributes or {}) == {
@@ -291,7 +292,7 @@ def test_nothing_that_belongs_to_a_run_gets_into_telemetry(seen: Collector) -> N
             await handle.cancel(secret)
 
     run(main())
-    assert len(seen.spans()) == 5
+    assert len(seen.spans()) == 6
     assert secret not in seen.everything()
     labels = {name for p in seen.points("perdure.operations") for name in p.attributes}
     labels |= {name for p in seen.points("perdure.operation.duration") for name in p.attributes}

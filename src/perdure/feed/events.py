@@ -1,15 +1,4 @@
-"""Feed: what an engine tells its program about its runs, after it became durable.
-
-    @engine.listen(WorkflowFailed)
-    async def page(event: WorkflowFailed) -> None: ...
-
-A listener gets the events of the class it names, those of subclasses included. It hears what this
-engine does and records; what another process does is that one's to tell. Events carry no inputs
-and outputs: ask the run for those.
-
-A client has events of its own, `ClientEvent`s: what it asked for and what was granted, wherever the
-run is worked on. They say nothing of how runs end.
-"""
+"""The events of the feed, as their listeners get them. What each says, and when, is a promise."""
 
 from __future__ import annotations
 
@@ -18,13 +7,6 @@ from datetime import datetime
 import msgspec
 
 from perdure.model.errors import Failure
-
-__all__ = [
-    "ClientEvent", "ReportIgnored", "RunCanceled", "RunEvent", "RunSignaled", "RunStarted",
-    "StepCompleted", "StepEvent", "StepFailed", "StepRetrying", "StepSkipped", "StepStarted",
-    "WaitEnded", "WaitStarted", "WorkflowCanceled", "WorkflowCompleted", "WorkflowFailed",
-    "WorkflowFinished", "WorkflowPaused", "WorkflowStarted", "WorkflowUnpaused",
-]  # fmt: skip
 
 
 class RunEvent(msgspec.Struct, frozen=True, kw_only=True):
@@ -36,9 +18,13 @@ class RunEvent(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class WorkflowStarted(RunEvent, frozen=True, kw_only=True):
-    """A run was begun by this engine, or taken before anything of it was done."""
+    """A run was begun by this engine, or taken before anything of it was done. `steps`: the nodes
+    of its plan, in the plan's order; none where code decides as it goes. `trigger`: what started
+    it, see `perdure.feed.RunView`."""
 
     version: str
+    steps: tuple[str, ...] = ()
+    trigger: str = ""
 
 
 class WorkflowFinished(RunEvent, frozen=True, kw_only=True):
@@ -56,6 +42,10 @@ class WorkflowFailed(WorkflowFinished, frozen=True, kw_only=True):
     failure: Failure
 
 
+class WorkflowTimedOut(WorkflowFailed, frozen=True, kw_only=True):
+    """A run failed because it reached its deadline. `step` is ""."""
+
+
 class WorkflowCanceled(WorkflowFinished, frozen=True, kw_only=True):
     """A run was canceled."""
 
@@ -70,25 +60,42 @@ class WorkflowUnpaused(RunEvent, frozen=True, kw_only=True):
     """A run goes on."""
 
 
-class StepEvent(RunEvent, frozen=True, kw_only=True):
-    """Something about a node. `step`: the node's id."""
+class WorkflowCompensationStarted(RunEvent, frozen=True, kw_only=True):
+    """A run is to end, and what it did is undone first. `reason`: "failure", "timeout" or
+    "cancel", and `failure` says it in full. `steps`: what is to be undone, in this order."""
+
+    reason: str
+    failure: Failure
+    steps: tuple[str, ...]
+
+
+class WorkflowCompensationCompleted(RunEvent, frozen=True, kw_only=True):
+    """Everything that was to be undone is. `steps`: in the order in which it was. The run's end is
+    told next. Not told of a run of which an undo failed for good."""
+
+    steps: tuple[str, ...]
+
+
+class WorkflowStepEvent(RunEvent, frozen=True, kw_only=True):
+    """Something about a node. `step`: the node's id; of an undo that of its step and `~undo`."""
 
     step: str
 
 
-class StepStarted(StepEvent, frozen=True, kw_only=True):
-    """An attempt (counted from 1) begins; it may be begun again after a crash."""
+class WorkflowStepStarted(WorkflowStepEvent, frozen=True, kw_only=True):
+    """An attempt (counted from 1) begins, or a child is asked for; it may be begun again after a
+    crash."""
 
     attempt: int
 
 
-class StepCompleted(StepEvent, frozen=True, kw_only=True):
-    """An attempt's output is recorded."""
+class WorkflowStepCompleted(WorkflowStepEvent, frozen=True, kw_only=True):
+    """An attempt's output is recorded. `attempt` 0: the node needs none, as a SWITCH."""
 
     attempt: int
 
 
-class StepRetrying(StepEvent, frozen=True, kw_only=True):
+class WorkflowStepRetrying(WorkflowStepEvent, frozen=True, kw_only=True):
     """An attempt failed, and another one begins at `next_attempt` (aware, UTC)."""
 
     attempt: int
@@ -96,31 +103,39 @@ class StepRetrying(StepEvent, frozen=True, kw_only=True):
     next_attempt: datetime
 
 
-class StepFailed(StepEvent, frozen=True, kw_only=True):
+class WorkflowStepFailed(WorkflowStepEvent, frozen=True, kw_only=True):
     """A node failed for good. `attempt` 0: it never came to one."""
 
     attempt: int
     failure: Failure
 
 
-class StepSkipped(StepEvent, frozen=True, kw_only=True):
-    """No path to the node was taken."""
+class WorkflowStepSkipped(WorkflowStepEvent, frozen=True, kw_only=True):
+    """No path to the node was taken, or its condition said no."""
 
 
-class WaitStarted(StepEvent, frozen=True, kw_only=True):
+class WorkflowCompensationFailed(WorkflowStepEvent, frozen=True, kw_only=True):
+    """The undo of `step` (the step's own id) failed for good: what the step did stands, and
+    somebody must look. The other steps are undone all the same, and the run's end is told later.
+    """
+
+    failure: Failure
+
+
+class WaitStarted(WorkflowStepEvent, frozen=True, kw_only=True):
     """A node waits: for `signal`, or for the time `until` (both: until then at most)."""
 
     signal: str | None
     until: datetime | None
 
 
-class WaitEnded(StepEvent, frozen=True, kw_only=True):
+class WaitEnded(WorkflowStepEvent, frozen=True, kw_only=True):
     """A wait is over: its time or its signal came (`failure` None), or it was given up."""
 
     failure: Failure | None
 
 
-class ReportIgnored(StepEvent, frozen=True, kw_only=True):
+class ReportIgnored(WorkflowStepEvent, frozen=True, kw_only=True):
     """How an attempt ended came too late to count; nothing was recorded."""
 
     attempt: int

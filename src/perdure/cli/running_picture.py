@@ -1,0 +1,108 @@
+"""Running runs as a small live picture, at a terminal with rich: a line for each, a sign for each
+of its steps. Those that ended stay for a moment."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Final, Self
+
+from rich.console import Console, Group, RenderableType
+from rich.live import Live
+from rich.table import Table
+from rich.text import Text
+
+from perdure.cli.output import COLOURS, clock, took
+from perdure.cli.running_lines import standing
+
+if TYPE_CHECKING:
+    from perdure.cli.running import Seen
+    from perdure.feed.view import RunView
+
+#: Seconds for which a run that ended is drawn.
+LINGER: Final = 5.0
+#: Steps that have a sign of their own; of more, those around what is under way.
+SIGNED: Final = 24
+_SIGNS: Final = {
+    "done": "✓", "failed": "✗", "skipped": "·", "running": "▸", "waiting": "◦", "retrying": "↻",
+    "canceled": "✗", "compensated": "↶", "pending": "·",
+}  # fmt: skip
+
+
+class RunningPicture:
+    """A table on stdout, drawn anew when something changed."""
+
+    def __init__(self) -> None:
+        self._console = Console()
+        self._runs: list[Seen] = []
+        self._ended: list[tuple[datetime, Seen]] = []
+        self._more = 0
+        self._live = Live(
+            console=self._console,
+            get_renderable=lambda: self.drawing(self._console.height),
+            refresh_per_second=4,
+            vertical_overflow="crop",
+        )
+
+    def show(self, runs: Sequence[Seen], more: int) -> None:
+        """See Board.show."""
+        now = datetime.now(UTC)
+        self._ended = [one for one in self._ended if (now - one[0]).total_seconds() < LINGER]
+        self._ended += [(now, seen) for seen in runs if seen.view.outcome]
+        self._runs = [seen for seen in runs if not seen.view.outcome]
+        self._more = more
+        self._live.refresh()
+
+    def note(self, text: str) -> None:
+        """A line above the picture."""
+        self._console.print(Text(f"{clock(datetime.now(UTC))}  {text}", style="dim"))
+
+    def __enter__(self) -> Self:
+        self._live.start()
+        self._console.show_cursor(True)
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self._live.stop()
+
+    def drawing(self, height: int) -> RenderableType:
+        """The picture as it is now, for a terminal of so many lines."""
+        now = datetime.now(UTC)
+        all = [*(seen for _, seen in self._ended), *self._runs]
+        room = max(height - 3, 3)
+        shown = all[-room:]
+        table = Table(box=None, pad_edge=False, show_header=False, padding=(0, 2, 0, 0))
+        for _ in range(3):
+            table.add_column(no_wrap=True)
+        table.add_column(no_wrap=True, overflow="ellipsis", style="dim")
+        for seen in shown:
+            table.add_row(*_row(seen, now))
+        more = self._more + len(all) - len(shown)
+        if not all:
+            return Text("nothing is running", style="dim")
+        return Group(table, Text(f"… and {more} more", style="dim")) if more else table
+
+
+def _row(seen: Seen, now: datetime) -> tuple[Text, ...]:
+    view = seen.view
+    length = (
+        "" if view.started is None else took(((view.ended or now) - view.started).total_seconds())
+    )
+    if view.outcome:
+        how = Text(view.outcome, style=COLOURS.get(view.outcome, ""))
+    elif seen.stalled:
+        how = Text(f"cannot go on: {seen.stalled}", style=COLOURS["stalled"])
+    else:
+        how = Text(standing(view, now))
+    return Text(f"{view.workflow}/{view.id}"), signs(view, now), Text(length), how
+
+
+def signs(view: RunView, now: datetime) -> Text:
+    """A sign for each step, in the plan's order."""
+    states = [step["state"] for step in view.to_dict(now)["steps"]]
+    begun = max((i for i, state in enumerate(states) if state != "pending"), default=0)
+    first = min(max(begun - SIGNED // 2, 0), max(len(states) - SIGNED, 0))
+    text = Text("…" if first else "")
+    for state in states[first : first + SIGNED]:
+        text.append(_SIGNS.get(state, "?"), style=COLOURS.get(state, "dim"))
+    return text.append("…" if first + SIGNED < len(states) else "")

@@ -1,0 +1,399 @@
+"""The live view: every step of the plan from the first moment, told from the feed and, the same,
+from journals; bounded, and with nothing under way in a run that ended."""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from perdure import Context, Failure, InvalidRequest, Retry, Saga, SagaContext, step, workflow
+from perdure.blocking import Engine as BlockingEngine
+from perdure.client.engine import Engine
+from perdure.feed import LiveView, RunView
+from perdure.model.errors import Canceled, InvalidOptions, TimedOut
+from perdure.model.step_context import current_step
+from tests.virtual.engines import client_on, engine_on, graph, node, task, wait_for
+from tests.virtual.loop import BEGIN, run, settle
+from tests.virtual.stores import VirtualStore
+
+
+class Declined(Failure, kind="live-declined"):
+    """No."""
+
+
+@step(retry=Retry(2, initial=5))
+async def flaky(fails: int = 0) -> str:
+    await asyncio.sleep(1)
+    if current_step().attempt <= fails:
+        raise Declined("timeout")
+    return "done"
+
+
+@step
+async def slow() -> str:
+    await asyncio.sleep(10)
+    return "done"
+
+
+async def quick(ctx: SagaContext[dict[str, Any]]) -> None:
+    await asyncio.sleep(1)
+
+
+async def charge(ctx: SagaContext[dict[str, Any]]) -> None:
+    await asyncio.sleep(2)
+    if ctx.attempt <= ctx.payload.get("charge", 0):
+        raise Declined("timeout")
+
+
+async def ship(ctx: SagaContext[dict[str, Any]]) -> None:
+    if ctx.payload.get("ship"):
+        raise Declined("no carrier")
+
+
+async def undo(ctx: SagaContext[dict[str, Any]]) -> None:
+    await asyncio.sleep(3)
+    if ctx.attempt <= ctx.payload.get(ctx.node, 0):
+        raise Declined("bank is closed")
+
+
+checkout = (
+    Saga("checkout", dict[str, Any], max_duration="1h")
+    .step("reserve", quick, undo=undo, undo_retry=Retry(2, initial=20))
+    .step("charge", charge, undo=undo, retry=Retry(3, initial=10))
+    .step("ship", ship)
+)
+switch = graph(
+    "switch",
+    [task("flaky"), node("s", "SWITCH"), task("no", "slow"), wait_for("ok", "go", "1h")],
+    ["flaky s", {"from": "s", "to": "no", "condition": "{{input.no}}"},
+     {"from": "s", "to": "ok", "default": True}],
+)  # fmt: skip
+
+
+@workflow(max_duration="1h")
+async def coded(ctx: Context, fails: int) -> None:
+    await flaky(fails)
+    await ctx.sleep(5)
+    await flaky(0)
+
+
+@step
+def hush() -> str:
+    return "done"
+
+
+@workflow(max_duration="1h")
+async def quiet(ctx: Context) -> str:
+    return await hush()
+
+
+def now() -> datetime:
+    at = BEGIN / 1_000_000 + asyncio.get_running_loop().time()
+    return datetime.fromtimestamp(at, UTC)
+
+
+def live_on(engine: Engine, **options: Any) -> LiveView:
+    return LiveView(engine, now=now, **options)
+
+
+def states(view: RunView | dict[str, Any]) -> dict[str, str]:
+    told = view.to_dict(now()) if isinstance(view, RunView) else view
+    return {step["name"]: step["state"] for step in told["steps"]}
+
+
+async def both(live: LiveView, engine: Engine, workflow: str, id: str = "1") -> dict[str, Any]:
+    """How a run stands, by the feed and by its journal: the same."""
+    await settle()
+    view = live.get(workflow, id)
+    assert view is not None
+    told = view.to_dict(now())
+    assert (await engine.get(workflow, id).view()).to_dict(now()) == told
+    return told
+
+
+@pytest.mark.rule("S-27", "S-28", "S-29")
+def test_a_saga_is_seen_whole_from_its_first_frame_to_its_end() -> None:
+    async def main() -> None:
+        async with engine_on(VirtualStore(), checkout) as engine:
+            live = live_on(engine)
+            await engine.start(checkout, {"charge": 1}, id="1", metadata={"trigger": "http"})
+            assert await both(live, engine, "checkout") == {
+                "execution_id": "1",
+                "workflow": "checkout",
+                "trigger": "http",
+                "steps": [
+                    {"name": "reserve", "state": "running"},
+                    {"name": "charge", "state": "pending"},
+                    {"name": "ship", "state": "pending"},
+                ],
+            }
+            await asyncio.sleep(4)
+            told = await both(live, engine, "checkout")
+            assert told["steps"] == [
+                {"name": "reserve", "state": "done", "duration_ms": 1000.0},
+                {"name": "charge", "state": "retrying", "attempt": 2, "error": "timeout"},
+                {"name": "ship", "state": "pending"},
+            ]
+            await asyncio.sleep(10)
+            told = await both(live, engine, "checkout")
+            assert told["steps"][1] == {"name": "charge", "state": "running", "attempt": 2}
+            await asyncio.sleep(2)
+            told = await both(live, engine, "checkout")
+            assert told["outcome"] == "completed"
+            assert told["steps"] == [
+                {"name": "reserve", "state": "done", "duration_ms": 1000.0},
+                {"name": "charge", "state": "done", "attempt": 2, "duration_ms": 14000.0},
+                {"name": "ship", "state": "done", "duration_ms": 0.0},
+            ]
+
+    run(main())
+
+
+@pytest.mark.rule("S-17", "S-29")
+def test_what_was_undone_is_compensated_and_what_could_not_be_stays_done() -> None:
+    async def main() -> None:
+        async with engine_on(VirtualStore(), checkout) as engine:
+            live = live_on(engine)
+            payload = {"ship": True, "reserve~undo": 1, "charge~undo": 9}
+            await engine.start(checkout, payload, id="1")
+            await asyncio.sleep(4)
+            told = await both(live, engine, "checkout")
+            assert states(told) == {"reserve": "done", "charge": "done", "ship": "failed"}
+            assert told["steps"][1]["undo"] == {"state": "running"}
+            assert told["steps"][2] == {
+                "name": "ship", "state": "failed", "attempt": 1, "error": "no carrier",
+                "duration_ms": 0.0,
+            }  # fmt: skip
+            await asyncio.sleep(6)
+            told = await both(live, engine, "checkout")
+            assert told["steps"][1]["undo"] == {
+                "state": "failed", "attempt": 1, "error": "bank is closed", "duration_ms": 3000.0,
+            }  # fmt: skip
+            assert told["steps"][0]["undo"] == {
+                "state": "retrying", "attempt": 2, "error": "bank is closed",
+            }  # fmt: skip
+            await asyncio.sleep(100)
+            told = (await engine.get("checkout", "1").view()).to_dict(now())
+            assert states(told) == {"reserve": "compensated", "charge": "done", "ship": "failed"}
+            assert told["steps"][0] == {
+                "name": "reserve", "state": "compensated", "duration_ms": 1000.0,
+            }  # fmt: skip
+            assert told["steps"][1]["undo"]["state"] == "failed"
+            assert told["outcome"] == "failed"
+
+    run(main())
+
+
+@pytest.mark.rule("S-28")
+def test_graphs_and_workflows_are_seen_as_sagas_are() -> None:
+    async def main() -> None:
+        async with engine_on(VirtualStore(), switch, coded, flaky, slow) as engine:
+            live = live_on(engine)
+            await engine.start(switch, {"no": False}, id="1")
+            await engine.start(coded, 0, id="1")
+            assert states(await both(live, engine, "switch")) == {
+                "flaky": "running", "s": "pending", "no": "pending", "ok": "pending",
+            }  # fmt: skip
+            assert states(await both(live, engine, "coded")) == {"flaky": "running"}
+            await asyncio.sleep(2)
+            assert states(await both(live, engine, "switch")) == {
+                "flaky": "done", "s": "done", "no": "skipped", "ok": "waiting",
+            }  # fmt: skip
+            calls = states(await both(live, engine, "coded"))
+            assert list(calls.values()) == ["done", "waiting"]
+            await asyncio.sleep(10)
+            told = await both(live, engine, "coded")
+            assert set(states(told).values()) == {"done"}
+            assert told["steps"][-1]["name"] == "flaky#2"
+            await engine.get("switch", "1").signal("go")
+            told = await both(live, engine, "switch")
+            assert states(told)["ok"] == "done"
+            assert told["outcome"] == "completed"
+
+    run(main())
+
+
+@pytest.mark.rule("SX-13")
+@pytest.mark.parametrize("how", ["cancel", "deadline"])
+def test_nothing_is_under_way_in_a_run_that_ended(how: str) -> None:
+    async def main() -> None:
+        nodes = [node("all", "FORK"), task("slow"), task("flaky", input={"fails": 1})]
+        nodes += [wait_for("go", "go"), task("never", "slow")]
+        edges = ["all slow", "all flaky", "all go", "go never"]
+        doing = graph("doing", nodes, edges, max_duration="5s")
+        async with engine_on(VirtualStore(), doing, flaky, slow) as engine:
+            live = live_on(engine)
+            started = await engine.start(doing, {}, id="1")
+            await asyncio.sleep(3)
+            assert states(await both(live, engine, "doing")) == {
+                "all": "done", "slow": "running", "flaky": "retrying", "go": "waiting",
+                "never": "pending",
+            }  # fmt: skip
+            if how == "cancel":
+                await started.cancel()
+            with pytest.raises((Canceled, TimedOut)):
+                await started.result()
+            told = await both(live, engine, "doing")
+            over = "canceled" if how == "cancel" else "failed"
+            assert states(told) == {
+                "all": "done", "slow": over, "flaky": over, "go": over, "never": "pending",
+            }  # fmt: skip
+            assert told["outcome"] == over
+
+    run(main())
+
+
+@pytest.mark.rule("SX-13")
+def test_a_view_that_saw_something_under_way_to_the_end_shows_it_as_given_up() -> None:
+    at = datetime(2026, 1, 1, tzinfo=UTC)
+    view = RunView("shop", "1")
+    view.plan(["a", "b", "c", "d"])
+    view.begun("a", 1, at)
+    view.begun("b", 1, at)
+    view.retries("b", 2, "no", None)
+    view.begun("c", 1, at, at + timedelta(hours=1))
+    view.begun("a~undo", 1, at)
+    view.ends("failed", at + timedelta(seconds=1))
+    told = view.to_dict(at + timedelta(days=1))
+    assert [step["state"] for step in told["steps"]] == [
+        "canceled", "canceled", "canceled", "pending",
+    ]  # fmt: skip
+    assert "undo" not in told["steps"][0]
+
+
+@pytest.mark.rule("SX-13")
+def test_runs_whose_start_was_not_seen_are_not_shown() -> None:
+    async def main() -> None:
+        store = VirtualStore()
+        async with engine_on(store, switch, flaky, slow) as engine:
+            await engine.start(switch, {"no": True}, id="before")
+            live = live_on(engine)
+            await engine.start(switch, {"no": True}, id="after")
+            await asyncio.sleep(2)
+            assert [view.id for view in live.runs()] == ["after"]
+            assert live.get("switch", "before") is None
+        async with client_on(store) as client:
+            assert states(await client.get(switch, "before").view())["flaky"] == "done"
+
+    run(main())
+
+
+@pytest.mark.rule("SX-13")
+def test_a_live_view_is_bounded_and_swept() -> None:
+    async def main() -> None:
+        async with engine_on(VirtualStore(), switch, flaky, slow) as engine:
+            few = live_on(engine, limit=3, keep="1m")
+            forgetful = live_on(engine, quiet="5m")
+            for number in range(3):
+                await engine.start(switch, {"no": False}, id=str(number))
+            await asyncio.sleep(2)
+            await engine.get("switch", "1").signal("go")
+            await settle()
+            await engine.start(switch, {"no": False}, id="3")
+            await settle()
+            assert [view.id for view in few.runs()] == ["0", "2", "3"], "the ended one goes first"
+            await engine.start(switch, {"no": False}, id="4")
+            await asyncio.sleep(2)
+            assert [view.id for view in few.runs()] == ["2", "3", "4"]
+            await engine.get("switch", "3").signal("go")
+            await settle()
+            assert len(few.runs()) == 3
+            await asyncio.sleep(61)
+            assert [view.id for view in few.runs()] == ["2", "4"], "kept for a minute"
+            assert len(forgetful.runs()) == 3
+            await asyncio.sleep(300)
+            assert forgetful.to_dicts() == []
+
+    run(main())
+
+
+def test_a_view_that_was_given_out_changes_no_more_and_a_limit_of_none_is_refused() -> None:
+    async def main() -> None:
+        async with engine_on(VirtualStore(), switch, flaky, slow) as engine:
+            live = live_on(engine)
+            await engine.start(switch, {"no": False}, id="1")
+            await settle()
+            [first] = live.runs()
+            await asyncio.sleep(2)
+            assert states(first)["flaky"] == "running"
+            with pytest.raises(InvalidOptions, match="at least 1 run"):
+                live_on(engine, limit=0)
+            with pytest.raises(InvalidRequest):
+                engine.listen(RunView)
+
+    run(main())
+
+
+def test_a_pause_keeps_what_is_to_come_from_being_shown_as_begun() -> None:
+    async def main() -> None:
+        async with engine_on(VirtualStore(), coded, flaky) as engine:
+            live = live_on(engine)
+            started = await engine.start(coded, 1, id="1")
+            await asyncio.sleep(2)
+            await started.pause()
+            await asyncio.sleep(60)
+            assert states(await both(live, engine, "coded")) == {"flaky": "retrying"}
+            await started.unpause()
+            assert states(await both(live, engine, "coded")) == {"flaky": "running"}
+
+    run(main())
+
+
+@pytest.mark.rule("S-27", "S-29")
+@pytest.mark.parametrize("canceled", [None, 2, 5, 9, 14])
+@pytest.mark.parametrize(
+    "payload",
+    [
+        {},
+        {"charge": 9},
+        {"charge": 1, "ship": True, "charge~undo": 1},
+        {"ship": True, "reserve~undo": 1},
+    ],
+)
+def test_at_any_moment_the_feed_and_the_journal_tell_the_same(
+    payload: dict[str, Any], canceled: int | None
+) -> None:
+    async def main() -> None:
+        async with engine_on(VirtualStore(), checkout) as engine:
+            live = live_on(engine, keep="1h")
+            started = await engine.start(checkout, payload, id="1")
+            for second in range(70):
+                told = await both(live, engine, "checkout")
+                if second == canceled and "outcome" not in told:
+                    await started.cancel()
+                await asyncio.sleep(1)
+            assert "outcome" in told
+            assert not {"running", "retrying"} & set(states(told).values())
+
+    run(main())
+
+
+def test_a_child_is_a_step_under_way_until_it_ends() -> None:
+    parent = graph("parent", [{"id": "c", "type": "CHILD", "spec": {"workflow": "coded"}}])
+
+    @workflow(name="coded", max_duration="1h")
+    async def child(ctx: Context) -> None:
+        await flaky(0)
+
+    async def main() -> None:
+        async with engine_on(VirtualStore(), parent, child, flaky) as engine:
+            live = live_on(engine)
+            started = await engine.start(parent, {}, id="1")
+            assert states(await both(live, engine, "parent")) == {"c": "running"}
+            await started.result()
+            told = await both(live, engine, "parent")
+            assert told["steps"] == [{"name": "c", "state": "done", "duration_ms": 1000.0}]
+
+    run(main())
+
+
+def test_a_synchronous_program_has_a_live_view_as_well() -> None:
+    with BlockingEngine("memory:", [quiet]) as engine:
+        live = LiveView(engine)
+        assert engine.run(quiet, id="1") == "done"
+    [view] = live.runs()
+    assert [step.state for step in view.steps.values()] == ["done"]
+    assert view.outcome == "completed"
