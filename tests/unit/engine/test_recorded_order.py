@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from perdure.flow.step import step
-from perdure.model.errors import Failure, NotFound, StepFailed
+from perdure.model.errors import Failure, NotFound
 from tests.virtual.engines import client_on, engine_on, graph, killed, node, task, wait_for
 from tests.virtual.loop import run
 from tests.virtual.stores import LateStore, VirtualStore
