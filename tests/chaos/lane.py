@@ -33,6 +33,9 @@ Outcome = tuple[str, str, int]
 class Lane:
     """`kills`: how many processes were killed so far, of `launches`."""
 
+    #: The module that is the process.
+    program = "tests.chaos.program"
+
     def __init__(self, folder: Path, url: str, sync: str, seed: int) -> None:
         folder.mkdir()
         self.db = folder / "runs.db"
@@ -77,7 +80,7 @@ class Lane:
         self._before[self.launches] = set(self._recorded)
         launch = Launch(self.launches, str(self.db), str(self.log), self._url, self._sync, runs)
         return subprocess.Popen(
-            [sys.executable, "-m", "tests.chaos.program", msgspec.json.encode(launch).decode()],
+            [sys.executable, "-m", self.program, msgspec.json.encode(launch).decode()],
             cwd=ROOT,
             stdout=subprocess.PIPE,
         )

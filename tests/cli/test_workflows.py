@@ -97,7 +97,7 @@ def test_what_only_documents_have_is_refused(option: str) -> None:
     assert f"{option} is for documents" in result.stderr
 
 
-@pytest.mark.parametrize("command", ["lint", "draw", "publish", "rehearse"])
+@pytest.mark.parametrize("command", ["lint", "publish", "rehearse"])
 def test_what_is_for_documents_says_so_of_python(command: str) -> None:
     assert (
         "hello.py is Python: this is about documents" in perdure(command, "hello.py", code=2).stderr

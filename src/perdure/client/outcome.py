@@ -53,6 +53,8 @@ def _step_failure(record: FailureRecord, run: Any) -> StepFailed | None:
     if not isinstance(details, dict) or not details.keys() >= _OF_A_NODE:
         return None
     node, failed = details["node"], details["failed"]
+    if not isinstance(node, str) or not isinstance(failed, int):
+        return None  # the details of a workflow's own failure
     message = record.message.removeprefix(f"node {node} failed: ")
     if failed != 1:
         message = message.removesuffix(f" (and {failed - 1} more failed)")

@@ -80,7 +80,7 @@ def test_a_saga_that_is_not_registered_is_not_resumed_and_its_version_is_recorde
             await engine.start(made, Order("1"), id="a")
             await settle()
         async with engine_on(store) as other:
-            found = [await other.resume()]
+            found: list[Any] = [await other.resume()]
             found.append((await other.get("order", "a").describe()).version)
             found.append(await other.get("order", "a").status())
         return found
@@ -100,7 +100,7 @@ def test_a_run_keeps_its_plan_and_takes_the_functions_of_the_registered_saga() -
         new = old.step("more", desk.first)
         async with engine_on(store, new) as again:
             kept = await again.get("order", "a").result()
-            return sorted(kept), sorted(await again.run(new, Order("2"), id="b"))
+            return sorted(kept), sorted([*await again.run(new, Order("2"), id="b")])
 
     assert run(main()) == (["first", "last"], ["first", "last", "more"])
 
@@ -108,7 +108,8 @@ def test_a_run_keeps_its_plan_and_takes_the_functions_of_the_registered_saga() -
 @pytest.mark.rule("D-36")
 def test_a_run_whose_function_is_gone_stalls_and_goes_on_when_it_is_there_again() -> None:
     async def main() -> list[Any]:
-        desk, store, found = Desk(), VirtualStore(), []
+        desk, store = Desk(), VirtualStore()
+        found: list[Any] = []
         made = desk.saga()
         async with killed(store, made) as engine:
             await engine.start(made, Order("1"), id="a")
