@@ -50,7 +50,7 @@ async def crash_everywhere(
     *,
     script: Sequence[Sent[Any]] = (),
     fakes: Callable[[TestEngine], None] | None = None,
-    may_repeat: Sequence[Step[..., Any]] = (),
+    may_repeat: Sequence[Step[..., Any] | str] = (),
     beside: Iterable[Listed] = (),
     resources: Iterable[object] = (),
 ) -> CrashReport:
@@ -59,13 +59,14 @@ async def crash_everywhere(
 
     script: what it is sent, and when. fakes: called with each engine, to fake its steps; a step
     that is not faked does what it does, every time. may_repeat: the steps whose attempts may be
-    made twice. beside: what a graph calls. resources: what steps ask for by type. Raises
-    AssertionError where a run comes out otherwise than without a crash, or another step is
-    repeated; InvalidRequest for a run without an end.
+    made twice; functions of a saga by their names in full, as "checkout.charge" and
+    "checkout.charge~undo". beside: what a graph calls. resources: what steps ask for by type.
+    Raises AssertionError where a run comes out otherwise than without a crash, or another step
+    is repeated; InvalidRequest for a run without an end.
     """
     ordered, served = sorted(script, key=lambda one: one.at), [definition, *beside]
     play = _Play(definition, input, ordered, fakes, served, list(resources))
-    allowed = {step.name for step in may_repeat}
+    allowed = {step if isinstance(step, str) else step.name for step in may_repeat}
     wanted = (await play.once(0, "before")).end
     points, repeated = 0, Counter[str]()
     for when in _WHENS:
