@@ -175,7 +175,7 @@ def check_found(lane: Lane, journals: dict[str, Journal]) -> int:
     return undos
 
 
-@pytest.mark.rule("S-15", "S-16", "D-18", "D-20", "S-20")
+@pytest.mark.rule("S-15", "S-16", "D-18", "D-20")
 def test_sagas_killed_at_any_moment_undo_what_they_did_once_and_end_as_they_should(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
