@@ -87,7 +87,7 @@ def test_work_is_done_inline_and_answered_before_the_call_returns(clock: Clock) 
 
 def test_a_large_batch_goes_to_the_thread(clock: Clock) -> None:
     async def scene(writer: Writer, db: FakeConnection) -> None:
-        assert await writer.call(on_thread, rows=1000) == "perdure-writer"
+        assert await writer.call(on_thread, rows=900) == "perdure-writer"
         assert await writer.call(on_thread, rows=100) == "MainThread"
 
     play(scene)
