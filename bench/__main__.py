@@ -19,6 +19,7 @@ from bench import (
     long_flows,
     long_runs,
     naps,
+    sagas,
     signals,
     starts,
     throughput,
@@ -39,6 +40,8 @@ _MEASURES: dict[str, Measure] = {
     "w3": starts.measure,
     "w7": idle.measure,
     "w8": lambda where, scale: throughput.measure(throughput.w8(), where, (64,), scale),
+    "w9": lambda where, scale: throughput.measure(sagas.w9(), where, (1, 64), scale),
+    "saga": sagas.measure_sagas,
     "w10": long_runs.measure,
     "w10f": long_flows.measure,
 }
@@ -53,6 +56,8 @@ WORKLOADS = {
     "w6": "import time, what it brings along, hello world",
     "w7": "an idle worker, with and without 10,000 parked runs; memory of waiting runs",
     "w8": "ten nodes that read one another, 64 runs at a time",
+    "w9": "a saga of five steps that fails at the last and undoes four",
+    "saga": "sagas of 5 and 50 bare steps, 1 and 64 runs at a time",
     "w10": "one run of 10,000 steps: does the cost grow; loading it",
     "w10f": "as w10, a workflow; its replay",
 }

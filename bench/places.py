@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from perdure import Engine, Step
+from perdure import Engine, Run, RunFailed, Step
 from perdure.model.definition import Definition
 from perdure.stores.memory import MemoryStore
 
@@ -37,13 +37,30 @@ def places(store: str) -> tuple[Place, ...]:
 
 
 async def row_size(
-    graph: Definition[Any, Any], steps: Sequence[Step[..., Any]], given: object
+    graph: Definition[Any, Any],
+    steps: Sequence[Step[..., Any]],
+    given: object,
+    *,
+    fails: bool = False,
 ) -> int:
     """The mean size in bytes of the journal rows that a run of this graph writes."""
     store = MemoryStore()
     async with Engine(store, [graph, *steps]) as engine:
         run = await engine.start(graph, given)
-        await run.result()
+        await ended(run, fails=fails)
         row = await store.describe(graph.name, run.id)
         loaded = await store.load(row.key)
     return round(mean(len(row.body) for row in loaded.journal))
+
+
+async def ended(run: Run[Any], *, fails: bool) -> None:
+    """Wait for the run's end, which must be the one that is meant. Raises RunFailed where it fails
+    otherwise, RuntimeError where it was to fail and did not."""
+    try:
+        await run.result()
+    except RunFailed:
+        if not fails:
+            raise
+    else:
+        if fails:
+            raise RuntimeError(f"{run.id} was to fail, and did not")

@@ -1,4 +1,4 @@
-"""W1 and W8: chains of ten trivial steps, one run and 64 runs at a time.
+"""Chains of trivial steps, one run and 64 runs at a time; W1 and W8 have ten.
 
 W1 shows what a step costs through the graph door, W8 what a node costs whose input is a template
 that reads the node before.
@@ -19,7 +19,7 @@ from bench.ceilings import grouped_commit
 from bench.ceilings_memory import kept, task_cost
 from bench.chains import NODES, add_one, nothing, plain, reading
 from bench.figures import Budget, Figure, compare, rated, seconds
-from bench.places import MEMORY, Place, row_size
+from bench.places import MEMORY, Place, ended, row_size
 from bench.scale import Scale
 from perdure import Engine, Step
 from perdure.model.definition import Definition
@@ -32,12 +32,15 @@ LOG_RUNS = 110
 
 
 class Chain(msgspec.Struct, frozen=True):
-    """A workload: its graph, or its workflow, its step, its input."""
+    """A workload: its graph, workflow or saga, its step, its input, how many `nodes` a run of it
+    carries out, and whether the run `fails`, as it is meant to."""
 
     name: str
     graph: Definition[Any, Any]
     step: Step[..., Any]
     given: Any = None
+    nodes: int = NODES
+    fails: bool = False
 
 
 class Load(msgspec.Struct, frozen=True):
@@ -53,6 +56,10 @@ BUDGETS = {
     ("W1f", "memory", 1): Budget(micros=8),
     ("W1f", "memory", 64): Budget(micros=8),
     ("W1f", "sqlite full", 64): Budget(share=0.5, rate=30_000),
+    ("saga of 5", "memory", 1): Budget(micros=12),
+    ("saga of 5", "memory", 64): Budget(micros=12),
+    ("saga of 50", "memory", 1): Budget(micros=12),
+    ("saga of 50", "memory", 64): Budget(micros=12),
     ("W8", "memory", 64): Budget(micros=16),
     ("W8", "sqlite full", 64): Budget(share=0.35, rate=15_000),
 }
@@ -75,7 +82,7 @@ async def drive(engine: Engine, chain: Chain, load: Load) -> None:
     async def one_after_another() -> None:
         for _ in numbers:
             run = await engine.start(chain.graph, chain.given)
-            await run.result()
+            await ended(run, fails=chain.fails)
 
     async with asyncio.TaskGroup() as group:
         for _ in range(load.at_a_time):
@@ -91,7 +98,7 @@ async def rate(place: Place, chain: Chain, load: Load, *, busy: bool = True) -> 
             warm = min(LOG_RUNS, 2 * load.runs) if place.sync and load.at_a_time == 1 else 1
             await drive(engine, chain, Load(max(warm, load.at_a_time), load.at_a_time))
             took = await seconds(drive(engine, chain, load), busy=busy and place is MEMORY)
-    return load.runs * NODES / took
+    return load.runs * chain.nodes / took
 
 
 async def measure(
@@ -99,10 +106,11 @@ async def measure(
 ) -> list[Figure]:
     """The figures of a chain on every place, at every number of runs at a time."""
     figures = []
-    body = await row_size(chain.graph, [chain.step], chain.given)
+    body = await row_size(chain.graph, [chain.step], chain.given, fails=chain.fails)
     for place in places:
         for at_a_time in loads:
-            load = Load(scale.runs(place, at_a_time), at_a_time)
+            runs = scale.runs(place, at_a_time) * NODES // chain.nodes
+            load = Load(max(at_a_time, runs), at_a_time)
             figures.append(await _figure(chain, place, load, body, scale))
     return figures
 
@@ -113,7 +121,7 @@ async def _figure(chain: Chain, place: Place, load: Load, body: int, scale: Scal
     async def ceiling() -> float:
         if place.sync is None:
             tasks.append(await task_cost())
-            return await kept(chain.step.fn, load.runs, NODES)
+            return await kept(chain.step.fn, load.runs, chain.nodes)
         return grouped_commit(load.at_a_time, scale.seconds, place.sync, body=body)
 
     rates, ceilings = await compare(scale.repeats, lambda: rate(place, chain, load), ceiling)

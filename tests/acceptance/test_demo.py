@@ -51,6 +51,14 @@ def test_whatever_the_moments_of_the_kills_everything_promised_holds(tmp_path: P
     assert paying["worker"] == waiting["taken_by"]
     did = {node["node"]: node["did"] for node in document["nodes"] if node["did"]}
     assert did == {"reserve": 1, "charge": 1, "ship": 1, "notify": 1}
+    rollback = document["rollback"]
+    assert rollback["kill"]["taken_by"] not in (None, rollback["kill"]["worker"])
+    steps = rollback["steps"]
+    assert [(s["step"], s["booked"], s["did"]) for s in steps] == [
+        ("car", 1, 1),
+        ("hotel", 1, 1),
+        ("flight", 1, 1),
+    ]
     assert document["folder"] is None
     assert list(tmp_path.iterdir()) == []
 
@@ -64,22 +72,28 @@ def test_the_story_is_told_on_stdout_in_plain_text_and_its_files_are_kept(tmp_pa
     assert "press Enter" not in out
     told = " ".join(out.split())
     for part in (
-        "1/4 An order comes in",
+        "1/5 An order comes in",
         "$ perdure worker order.json steps.py --name one &",
         "$ perdure start order.json --id 1002 --input",
         "attempt 1 failed: the shop answered 503; attempt 2 in 1.00 s",
-        "2/4 It waits for a person, and its worker is killed",
+        "2/5 It waits for a person, and its worker is killed",
         "$ perdure why order/1002",
         "-> perdure signal order/1002 approved",
         ", while the order waits",
         "has taken the order over",
-        "3/4 It is approved, and its worker is killed in the middle of the payment",
+        "3/5 It is approved, and its worker is killed in the middle of the payment",
         "got signal approved",
         ", while the shop charges the card",
-        "4/4 It is shipped, and once more a worker is killed at any moment",
+        "4/5 It is shipped, and once more a worker is killed at any moment",
+        "5/5 A trip cannot be paid, and its worker is killed while it undoes the bookings",
+        "$ perdure start trip.py --id 7 --input",
+        ", in the middle of undoing",
+        "has taken the trip over",
+        "pay failed: ValueError: the card is declined",
         "The account: what the journal says, and what others saw",
         "ok The card was charged once: 669.00.",
         "ok The parcel was shipped once.",
+        "ok All that was booked was canceled, once each, the last booking first.",
         "show order/1002 --history",
     ):
         assert part in told
@@ -89,9 +103,16 @@ def test_the_story_is_told_on_stdout_in_plain_text_and_its_files_are_kept(tmp_pa
     look = out.splitlines()[-1].strip()
     shown = subprocess.run(look, shell=True, capture_output=True, text=True, check=True)
     assert "completed" in shown.stdout
-    assert {"order.json", "steps.py", "perdure.db", "shop.log", "warehouse.log", "one.log"} <= {
-        file.name for file in folder.iterdir()
-    }
+    assert {
+        "order.json",
+        "steps.py",
+        "trip.py",
+        "agencies.log",
+        "perdure.db",
+        "shop.log",
+        "warehouse.log",
+        "one.log",
+    } <= {file.name for file in folder.iterdir()}
 
 
 def test_a_person_at_a_terminal_is_asked_to_approve(tmp_path: Path) -> None:
@@ -132,7 +153,7 @@ def read(terminal: int, end: str) -> str:
         (signal.SIGINT, "$ perdure why"),
         (signal.SIGTERM, "KILLED"),
         (signal.SIGHUP, "$ perdure worker"),
-        (signal.SIGQUIT, "2/4"),
+        (signal.SIGQUIT, "2/5"),
         (signal.SIGKILL, "KILLED"),
     ],
 )

@@ -65,16 +65,13 @@ class SagaReaders:
     def read_output(self, node: str, data: Raw, values: Codec | None, /) -> Any:
         """A step's recorded output, as the type that its function returns. Raises
         InvalidRequest."""
-        run = self._runs.get(node)
-        if isinstance(run, Definition) and run.typed:
-            return run.read_result(data, _PLAIN if values is None else TypedCodec(values))
-        return read(self._output(node), data, values)
-
-    def _output(self, node: str) -> Reader:
-        found = self._outputs.get(node)
-        if found is None:
-            found = self._outputs[node] = _output_of(node, self._runs.get(node))
-        return found
+        how = self._outputs.get(node)
+        if how is None:
+            run = self._runs.get(node)
+            if isinstance(run, Definition) and run.typed:
+                return run.read_result(data, _PLAIN if values is None else TypedCodec(values))
+            how = self._outputs[node] = _output_of(node, run)
+        return read(how, data, values)
 
     def outputs(self, data: Raw, codec: JsonCodec) -> Outputs:
         """What a run gave, recorded by the engine's codec. Raises InvalidRequest."""

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from perdure.cli.demo.logs import read_lines
 from perdure.cli.demo.page import Page, PlainPage, RichPage, fitting, page_for
-from perdure.cli.demo.play import read_lines
 
 LONG = "What was under way is begun again, with the same key: the shop can tell."
 HEAD = ("step", "the journal says", "the others say")

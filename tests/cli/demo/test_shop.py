@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from perdure.cli.demo import shop
-from perdure.cli.demo.play import read_lines
+from perdure.cli.demo.logs import read_lines
 
 
 @pytest.fixture

@@ -22,6 +22,7 @@ from bench import (
     long_flows,
     long_runs,
     naps,
+    sagas,
     signals,
     starts,
     throughput,
@@ -32,10 +33,13 @@ from bench.report import as_json, table
 from bench.scale import TINY
 from bench.statements import kind
 from bench.waiting import waiting
+from perdure import RunFailed
 
 
 @pytest.mark.parametrize(
-    "chain", [throughput.w1(), throughput.w8(), flows.w1f()], ids=["W1", "W8", "W1f"]
+    "chain",
+    [throughput.w1(), throughput.w8(), flows.w1f(), sagas.saga(5), sagas.w9()],
+    ids=["W1", "W8", "W1f", "saga", "W9"],
 )
 def test_a_chain_is_measured_in_memory_beside_its_ceiling(chain: throughput.Chain) -> None:
     [figure] = asyncio.run(throughput.measure(chain, [MEMORY], [2], TINY))
@@ -52,6 +56,38 @@ def test_a_chain_of_reading_nodes_counts_up_from_the_input_of_the_run() -> None:
             return await engine.run(chain.graph, {"n": 5})
 
     assert asyncio.run(last_output()) == {"n9": {"n": 15}}
+
+
+def test_the_saga_of_w9_undoes_what_it_did_and_its_attempts_are_what_is_counted() -> None:
+    async def done() -> tuple[list[str], int]:
+        chain = sagas.w9()
+        async with throughput.Engine("memory:", [chain.graph]) as engine:
+            run = await engine.start(chain.graph, None)
+            with pytest.raises(RunFailed) as failed:
+                await run.result()
+            begun = [r async for r in run.history() if r["do"] == "DispatchTask"]
+        return failed.value.details["undone"], len(begun)
+
+    undone, begun = asyncio.run(done())
+    assert undone == ["s3", "s2", "s1", "s0"]
+    assert begun == sagas.w9().nodes
+
+
+def test_a_run_that_was_to_fail_and_does_not_is_no_figure() -> None:
+    chain = msgspec.structs.replace(sagas.saga(1), fails=True)
+    with pytest.raises(RuntimeError, match="was to fail, and did not"):
+        asyncio.run(throughput.measure(chain, [MEMORY], [1], TINY))
+
+
+def test_sagas_of_every_length_are_measured() -> None:
+    figures = asyncio.run(sagas.measure_sagas([MEMORY], TINY))
+    assert [(figure.workload, figure.case) for figure in figures] == [
+        ("saga of 5", "memory, 1 run"),
+        ("saga of 5", "memory, 64 runs"),
+        ("saga of 50", "memory, 1 run"),
+        ("saga of 50", "memory, 64 runs"),
+    ]
+    assert all(figure.met is not None for figure in figures)
 
 
 def test_naps_are_measured_in_memory_beside_bare_tasks(monkeypatch: pytest.MonkeyPatch) -> None:

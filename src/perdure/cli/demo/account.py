@@ -35,6 +35,11 @@ class Kill(msgspec.Struct, frozen=True):
         """What was going on, or waited."""
         return [view.node for view in self.then.having("pending", "waiting")]
 
+    @property
+    def open_undos(self) -> list[str]:
+        """The steps whose undo was going on."""
+        return [node.removesuffix("~undo") for node in self.under_way if node.endswith("~undo")]
+
 
 class Account(msgspec.Struct, frozen=True):
     """One node. `by`: who recorded its end; `asked`: how often others were asked, `busy` of these

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -12,10 +12,9 @@ from perdure.cli.options import json_option
 from perdure.cli.output import print_json
 
 if TYPE_CHECKING:
+    from perdure.cli.demo.account import Kill
     from perdure.cli.demo.play import Outcome
     from perdure.cli.demo.story import Teller
-
-FILES: Final = ("order.json", "steps.py")
 
 
 @click.command()
@@ -26,8 +25,8 @@ def demo(seed: int | None, keep: bool, as_json: bool) -> None:
     """Show a workflow survive kills (half a minute).
 
     A small shop on this machine, an order that goes through it, a person who approves it, workers
-    that are killed on the way (kill -9), and an account of what was done, and how often. Exits
-    with 1 if anything promised did not hold.
+    that are killed on the way (kill -9), a trip that is undone, and an account of what was done,
+    and how often. Exits with 1 if anything promised did not hold.
     """
     import secrets
     import shutil
@@ -86,16 +85,18 @@ def _play(tell: Teller, folder: Path, seed: int) -> Outcome:
     import shutil
 
     from perdure.cli.demo.play import Play
+    from perdure.cli.demo.rollback import FILE
+    from perdure.cli.demo.stage import FILES
     from perdure.graph.definition import Graph
 
-    for name in FILES:
+    for name in (*FILES, FILE):
         shutil.copy(_example(name), folder / name)
     types = {n.id: n.type for n in Graph.read(str(folder / "order.json")).plan.nodes.values()}
     tell.say("perdure: workflows that outlive the process they run in", "bold")
     tell.say()
     tell.say("A program that is in the middle of something can die at any moment: a crash, a "
-             "deployment, a power cut. Here workers die on purpose, three of them, while an order "
-             "goes through these steps:")  # fmt: skip
+             "deployment, a power cut. Here workers die on purpose, three of them while an order "
+             "goes through these steps, and one more while a trip is undone:")  # fmt: skip
     tell.say()
     tell.plan(types)
     return Play(tell, folder, _store(tell, folder), seed, types).run()
@@ -135,7 +136,9 @@ def _close(tell: Teller, outcome: Outcome, folder: Path | None, seed: int) -> No
     tell.close("The account: what the journal says, and what others saw")
     tell.account(outcome.found)
     tell.say()
-    for check in outcome.checks:
+    tell.reversal(outcome.rollback.steps)
+    tell.say()
+    for check in (*outcome.checks, *outcome.rollback.checks):
         tell.check(check)
     tell.say()
     if folder is None:
@@ -147,19 +150,12 @@ def _close(tell: Teller, outcome: Outcome, folder: Path | None, seed: int) -> No
 
 
 def _json(outcome: Outcome, folder: Path | None, seed: int) -> dict[str, Any]:
+    import msgspec
+
     return {
         "seed": seed,
         "folder": None if folder is None else str(folder),
-        "kills": [
-            {
-                "worker": kill.worker,
-                "pid": kill.pid,
-                "under_way": kill.under_way,
-                "taken_by": kill.taker or None,
-                "after": None if kill.after is None else round(kill.after, 3),
-            }
-            for kill in outcome.kills
-        ],
+        "kills": [_kill(kill) for kill in outcome.kills],
         "nodes": [
             {
                 "node": a.node,
@@ -172,6 +168,23 @@ def _json(outcome: Outcome, folder: Path | None, seed: int) -> dict[str, Any]:
             for a in outcome.found
         ],
         "output": outcome.output,
-        "checks": [{"promise": check.promise, "held": check.held} for check in outcome.checks],
+        "rollback": {
+            "kill": _kill(outcome.rollback.kill),
+            "steps": [msgspec.to_builtins(step) for step in outcome.rollback.steps],
+        },
+        "checks": [
+            {"promise": check.promise, "held": check.held}
+            for check in (*outcome.checks, *outcome.rollback.checks)
+        ],
         "held": outcome.held,
+    }
+
+
+def _kill(kill: Kill) -> dict[str, Any]:
+    return {
+        "worker": kill.worker,
+        "pid": kill.pid,
+        "under_way": kill.under_way,
+        "taken_by": kill.taker or None,
+        "after": None if kill.after is None else round(kill.after, 3),
     }

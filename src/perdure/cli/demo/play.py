@@ -1,4 +1,5 @@
-"""The acts of the demo: an order, three kills, and what was written down meanwhile."""
+"""The acts of the demo: an order, three kills, and what was written down meanwhile; then a trip
+that is undone."""
 
 from __future__ import annotations
 
@@ -14,12 +15,15 @@ import msgspec
 
 from perdure.cli.demo.account import Kill, accounts, checks, writers_of
 from perdure.cli.demo.journal import Journal
+from perdure.cli.demo.logs import read_lines
+from perdure.cli.demo.rollback import RollbackAct
 from perdure.cli.demo.shop import PACE
 from perdure.cli.demo.stage import Crew, Said, Shop, typed, worker_words
 from perdure.cli.options import RunName
 
 if TYPE_CHECKING:
     from perdure.cli.demo.account import Account, Check
+    from perdure.cli.demo.rollback import Rollback
     from perdure.cli.demo.story import Teller
 
 ORDER: Final = RunName("order", "1002")
@@ -35,15 +39,17 @@ class Outcome(msgspec.Struct, frozen=True):
     found: Sequence[Account]
     checks: Sequence[Check]
     output: Any
+    rollback: Rollback
 
     @property
     def held(self) -> bool:
         """Whether everything that was promised held."""
-        return all(check.held for check in self.checks)
+        return all(check.held for check in (*self.checks, *self.rollback.checks))
 
 
 class Play:
-    """One demo, in a folder with order.json and steps.py in it. `seed`: draws every moment."""
+    """One demo, in a folder with order.json, steps.py and trip.py in it. `seed`: draws every
+    moment."""
 
     def __init__(
         self, tell: Teller, folder: Path, store: str, seed: int, types: Mapping[str, str]
@@ -66,7 +72,8 @@ class Play:
             self._waits(crew, journal)
             self._pays(crew, journal)
             output = self._ships(crew, journal)
-            return self._accounted(journal, output)
+        rollback = RollbackAct(self._tell, self._folder, self._store, self._seed).run(5)
+        return self._accounted(journal, output, rollback)
 
     def _arrives(self, crew: Crew, journal: Journal, url: str) -> None:
         self._tell.act(
@@ -126,6 +133,7 @@ class Play:
         self._kill(crew, journal, "at a random moment")
         journal.until(lambda: False, "the end of the order")
         self._tell.say()
+        journal.look()
         return json.loads(self._command("result", str(ORDER), "--wait"))
 
     def _kill(self, crew: Crew, journal: Journal, when: str) -> Kill:
@@ -160,8 +168,7 @@ class Play:
         self._tell.typed(typed(words), text)
         return text
 
-    def _accounted(self, journal: Journal, output: Any) -> Outcome:
-        journal.look()
+    def _accounted(self, journal: Journal, output: Any, rollback: Rollback) -> Outcome:
         lines = read_lines(self._folder / "shop.log") + read_lines(self._folder / "warehouse.log")
         now = journal.book
         writers = writers_of(journal.records, journal.names)
@@ -169,19 +176,9 @@ class Play:
         charged = [line["amount"] for line in lines if line.get("did") == "charge"]
         fetched = now.nodes["fetch"].output or {"body": {"total": 0.0}}
         held = checks(found, self._kills, journal.status, charged, fetched["body"]["total"])
-        return Outcome(self._kills, found, held, output)
+        return Outcome(self._kills, found, held, output, rollback)
 
 
 def _waits_at(journal: Journal, node: str) -> bool:
     view = journal.book.nodes.get(node)
     return view is not None and view.status != "pending"
-
-
-def read_lines(file: Path) -> list[dict[str, Any]]:
-    """The JSON objects of a log, one a line; none where there is no log yet. A last line that is
-    still being written is left out."""
-    try:
-        text = file.read_text(encoding="utf-8")
-    except FileNotFoundError:
-        return []
-    return [json.loads(line) for line in text.splitlines(keepends=True) if line.endswith("\n")]

@@ -20,6 +20,8 @@ from perdure.cli.exits import RUN_FAILED, Trouble
 
 #: Seconds after which something is wrong.
 PATIENCE = 90
+#: What the workers of the order have to know.
+FILES = ("order.json", "steps.py")
 
 
 class Shop:
@@ -53,12 +55,12 @@ class Worker:
     """`perdure worker …` as a process of its own, tied to this one. What it says is in
     `<name>.log`."""
 
-    def __init__(self, name: str, folder: Path, store: str) -> None:
+    def __init__(self, name: str, folder: Path, store: str, files: Sequence[str] = FILES) -> None:
         self.name = name
         self._said = folder / f"{name}.log"
         with self._said.open("wb") as log:
             self._process = subprocess.Popen(  # noqa: S603  the demo's own words
-                [sys.executable, "-m", "perdure.cli.demo.tied", *worker_words(name)],
+                [sys.executable, "-m", "perdure.cli.demo.tied", *worker_words(name, files)],
                 cwd=folder,
                 env=environment(store),
                 stdin=subprocess.PIPE,
@@ -96,16 +98,18 @@ class Worker:
 
 
 class Crew(msgspec.Struct):
-    """The workers of the demo. `alive`: those that were not killed, oldest first."""
+    """The workers of the demo. `alive`: those that were not killed, oldest first;
+    `files`: what they have to know."""
 
     folder: Path
     store: str
     stack: ExitStack
     alive: list[Worker] = msgspec.field(default_factory=list)
+    files: Sequence[str] = FILES
 
     def hire(self, name: str) -> Worker:
         """Start one more; it may need a moment until it is ready."""
-        worker = self.stack.enter_context(Worker(name, self.folder, self.store))
+        worker = self.stack.enter_context(Worker(name, self.folder, self.store, self.files))
         self.alive.append(worker)
         return worker
 
@@ -152,9 +156,9 @@ class Said:
         self._process.communicate()
 
 
-def worker_words(name: str) -> list[str]:
-    """The words that start a worker."""
-    return ["worker", "order.json", "steps.py", "--name", name]
+def worker_words(name: str, files: Sequence[str] = FILES) -> list[str]:
+    """The words that start a worker of these files."""
+    return ["worker", *files, "--name", name]
 
 
 def environment(store: str) -> dict[str, str]:

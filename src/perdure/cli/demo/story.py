@@ -8,12 +8,15 @@ import sys
 import time
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from perdure.cli.demo.account import Account, Check, Kill
 from perdure.cli.demo.page import Page, Span, Style
 from perdure.cli.nodes import Change
 from perdure.cli.output import took
+
+if TYPE_CHECKING:
+    from perdure.cli.demo.rollback import Reversal
 
 PURPOSES: Final = {
     "fetch": "ask the shop what was ordered",
@@ -33,7 +36,7 @@ _ANSWER: Final = re.compile(r"http-status: \w+ \S+: unexpected status (\d+)[^;]*
 BREATH: Final = 1.5
 #: Seconds that somebody at a terminal has to press Enter.
 ENTER: Final = 20
-ACTS: Final = 4
+ACTS: Final = 5
 
 
 class Teller:
@@ -79,8 +82,8 @@ class Teller:
         text, style = change.text, _style_of(change.text)
         who = f"{by:<5}" if by else "     "
         spans: list[Span] = [(self._at(change.time), "dim"), ("  ", ""), (who, "cyan"), ("  ", ""),
-                 (f"{change.node:<9}", ""), (f" {_plain(text)}", style)]  # fmt: skip
-        self._page.line(*spans, hang=26)
+                 (f"{change.node:<11}", ""), (f" {_plain(text)}", style)]  # fmt: skip
+        self._page.line(*spans, hang=28)
 
     def killed(self, worker: str, pid: int, when: str) -> None:
         """A kill."""
@@ -88,13 +91,13 @@ class Teller:
         text = f"KILLED: worker {worker} (kill -9 {pid}), {when}"
         self._page.line((self._at(now), "dim"), ("  ", ""), (text, "red"), hang=9)
 
-    def taken(self, kill: Kill) -> None:
+    def taken(self, kill: Kill, what: str = "order") -> None:
         """What became of what the dead one held."""
         now = datetime.now().astimezone()
         if kill.after is None:
-            text = "The order had just been finished: there was nothing left to take over."
+            text = f"The {what} had just been finished: there was nothing left to take over."
         else:
-            text = f"worker {kill.taker} has taken the order over, {took(kill.after)} after that"
+            text = f"worker {kill.taker} has taken the {what} over, {took(kill.after)} after that"
         self._page.line((self._at(now), "dim"), ("  ", ""), (text, "green"), hang=9)
 
     def plan(self, types: Mapping[str, str]) -> None:
@@ -108,6 +111,13 @@ class Teller:
         head = ("step", "recorded by", "the journal says", "the shop and the warehouse say")
         rows = [(a.node, a.by, a.journal, a.others) for a in shown]
         self._page.table(head, rows, [_colour(a) for a in shown])
+
+    def reversal(self, steps: Sequence[Reversal]) -> None:
+        """The trip: who undid what, beside what the agencies say."""
+        head = ("step", "undone by", "the journal says", "the agencies say")
+        rows = [(s.step, s.by, s.status, s.others) for s in steps]
+        colours: list[Style] = ["yellow" if s.asked > 1 else "" for s in steps]
+        self._page.table(head, rows, colours)
 
     def check(self, check: Check) -> None:
         """A promise, held or broken."""
