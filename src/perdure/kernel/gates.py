@@ -19,7 +19,9 @@ def opens(turn: Turn, node: PlannedNode) -> bool:
     try:
         if node.gate.opens(turn.run.input, turn.deps.codec):
             return True
-    except Exception as error:
+    except (KeyboardInterrupt, SystemExit):
+        raise
+    except BaseException as error:  # nobody cancels it: a CancelledError is the condition's own
         failure = FailureRecord(type(error).__name__, _said(id, error), permanent=True)
     if failure is None:
         after = turn.plan.shape.successors[id]
@@ -29,7 +31,7 @@ def opens(turn: Turn, node: PlannedNode) -> bool:
     return False
 
 
-def _said(node: str, error: Exception) -> str:
+def _said(node: str, error: BaseException) -> str:
     try:
         text = str(error)
     except Exception:  # its text is users' code, too

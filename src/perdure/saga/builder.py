@@ -136,8 +136,9 @@ class Saga(Definition[P, Outputs]):
         [] = it begins with the run. when: asked with the payload when its turn comes; if it says
         no the step is skipped, and what waits for it goes on. retry, undo_retry: executions in
         all, or a Retry; one unless said. timeout, undo_timeout: of each attempt; no limit unless
-        said. undo_unknown: whether it is also undone where nobody knows how its attempt ended
-        (True unless said): then undo must cope with a step that did nothing.
+        said. undo_unknown: whether it is also undone where the run was stopped in the middle of an
+        attempt and nobody knows how that ended (True unless said): then undo must cope with a step
+        that did nothing. An attempt that failed, also by its timeout, is not undone.
         """
         part, problems = part_of(
             name,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+
 from typing import Any
 
 import pytest
@@ -72,10 +74,15 @@ def test_a_gate_is_not_asked_where_no_way_leads(saga: Saga) -> None:
 
 
 @pytest.mark.parametrize(
-    ("error", "says"), [(ValueError("no vip"), "no vip"), (Unreadable(), "(its text cannot")]
+    ("error", "says"),
+    [
+        (ValueError("no vip"), "no vip"),
+        (Unreadable(), "(its text cannot"),
+        (asyncio.CancelledError("mine"), "mine"),
+    ],
 )
 def test_a_gate_that_raises_fails_its_step_and_the_run_is_undone(
-    saga: Saga, error: Exception, says: str
+    saga: Saga, error: BaseException, says: str
 ) -> None:
     h = line(saga, "a", "b", "c", gates={"b": Gate(error)})
     h.start()
