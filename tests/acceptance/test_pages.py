@@ -30,6 +30,7 @@ TRIED = {
     "docs/howto/code-versions.md": None,
     "examples/agent/README.md": "agent",
     "examples/approval/README.md": "approval",
+    "examples/checkout/README.md": "checkout",
     "examples/fan-out/README.md": "fan-out",
     "examples/onboarding/README.md": "onboarding",
     "examples/order-parcels/README.md": "order-parcels",

@@ -44,7 +44,7 @@ def _fields(action: Action) -> Iterator[tuple[str, Any]]:
         elif value is None or value == {} or (value == default and name != "status"):
             continue
         else:
-            yield name, msgspec.json.decode(value) if isinstance(value, Raw) else _plain(value)
+            yield name, _plain(value)
 
 
 def _with_defaults(kind: type[Action]) -> list[tuple[str, Any]]:
@@ -52,4 +52,8 @@ def _with_defaults(kind: type[Action]) -> list[tuple[str, Any]]:
 
 
 def _plain(value: Any) -> Any:
+    if isinstance(value, Raw):
+        return msgspec.json.decode(value)
+    if isinstance(value, dict):  # values by name, as what a step noted
+        return {name: _plain(item) for name, item in value.items()}
     return msgspec.to_builtins(value)
