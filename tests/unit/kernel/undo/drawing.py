@@ -42,13 +42,13 @@ def undoable(
 class Gate:
     """Opens as told, or raises."""
 
-    def __init__(self, answer: bool | Exception) -> None:
+    def __init__(self, answer: bool | BaseException) -> None:
         self.answer = answer
         self.asked: list[bytes | None] = []
 
     def opens(self, input: Raw | None, codec: Any) -> bool:
         self.asked.append(None if input is None else bytes(input))
-        if isinstance(self.answer, Exception):
+        if isinstance(self.answer, BaseException):
             raise self.answer
         return self.answer
 
