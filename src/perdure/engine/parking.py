@@ -125,10 +125,12 @@ def _next_time(live: LiveRun) -> int | None:
     not be let go."""
     if is_interrupted(live):
         return None
-    due = NEVER if live.run.deadline is None else live.run.deadline
+    run = live.run
+    # One that is to end already hears no deadline any more.
+    due = NEVER if run.deadline is None or run.stopping is not None else run.deadline
     if (begin := begins_at(live)) is not None:
         due = min(due, begin)
-    for node, state in live.run.nodes.items():
+    for node, state in run.nodes.items():
         if state.status == "waiting":
             due = min(due, NEVER if state.wake_at is None else state.wake_at)
         elif state.status == "pending":

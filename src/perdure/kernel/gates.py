@@ -33,7 +33,7 @@ def opens(turn: Turn, node: PlannedNode) -> bool:
 
 def _said(node: str, error: BaseException) -> str:
     try:
-        text = str(error)
+        text = str(error).encode(errors="replace").decode()  # JSON takes no half characters
     except Exception:  # its text is users' code, too
         text = "(its text cannot be read)"
     return f"the condition of node {node} failed: {text}"

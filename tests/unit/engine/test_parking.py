@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from perdure import Retry, Saga, SagaContext
 from perdure.engine.live_run import LiveRun
 from perdure.flow.step import step
 from perdure.model.errors import StoreError
@@ -332,5 +333,34 @@ def test_a_run_is_parked_by_one_worker_and_resumed_by_another() -> None:
             assert await second.get(ONE, "1").result() == {"ok": 1}
         rows = (await store.load((await store.describe("one", "1")).key)).journal
         assert len(rows) == 2, "neither parking nor claiming writes a row"
+
+    run(main())
+
+
+def test_a_run_that_undoes_past_its_deadline_leaves_memory_between_two_tries() -> None:
+    async def main() -> None:
+        tries: list[float] = []
+
+        async def first(ctx: SagaContext[int]) -> None: ...
+
+        async def undo(ctx: SagaContext[int]) -> None:
+            tries.append(now())
+            raise ConnectionError("not now")
+
+        async def late(ctx: SagaContext[int]) -> None:
+            await asyncio.sleep(600)
+
+        made = (
+            Saga("late", int, max_duration="1m")
+            .step("first", first, undo=undo, undo_retry=Retry(3, initial="1h", max_delay="1h"))
+            .step("late", late, timeout="5m")
+        )
+        store = VirtualStore()
+        async with engine_on(store, made, park_after=5) as engine:
+            await engine.start(made, 1, id="1")
+            await asyncio.sleep(1000)
+            assert (len(tries), engine._shell.live) == (1, {})
+            await asyncio.sleep(4000)
+            assert len(tries) == 2
 
     run(main())

@@ -78,6 +78,7 @@ def test_a_gate_is_not_asked_where_no_way_leads(saga: Saga) -> None:
         (ValueError("no vip"), "no vip"),
         (Unreadable(), "(its text cannot"),
         (asyncio.CancelledError("mine"), "mine"),
+        (ValueError("half \ud800"), "half ?"),
     ],
 )
 def test_a_gate_that_raises_fails_its_step_and_the_run_is_undone(
