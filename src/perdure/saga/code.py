@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Any
 
 from msgspec import Raw
 
@@ -107,12 +107,3 @@ class NoGate:
     def opens(self, input: Raw | None, codec: protocol.Codec, /) -> bool:
         """Never asked where it matters: see Saga.check_input."""
         raise LookupError("its `when` is code that this process does not have")
-
-
-class Begins(Protocol):
-    """What the engine's handler is handed (see engine.handlers.saga)."""
-
-    @property
-    def name(self) -> str: ...
-    @property
-    def missing(self) -> str: ...

@@ -6,17 +6,14 @@ what it returned.
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Coroutine
 from typing import Any, Protocol
 
 from perdure.engine.handlers.port import Around, Attempt, Noted, StepNotRegistered
-from perdure.engine.handlers.step import TypedValues
+from perdure.engine.handlers.step import StepHandler, TypedValues
 from perdure.engine.handlers.task import TaskHandler
-from perdure.model.policy import NO_RETRY, Retry, RetryPolicy
+from perdure.model.policy import Retry
 from perdure.model.step_context import CURRENT, StepContext
-
-_log = logging.getLogger("perdure.engine.steps")
 
 
 class Doing(Protocol):
@@ -40,33 +37,15 @@ class Doing(Protocol):
         """The context that the attempt is to have, and the arguments of its function."""
 
 
-class SagaHandler:
-    """Shares its threads with the TASK nodes' handler, which owns them. `codec`: the one of the
-    typed doors, if they have one of their own, and `values` as it writes."""
+class SagaHandler(StepHandler):
+    """As for calls in workflows, the plan holds the code, its policy and its time. `codec`: the one
+    of the typed doors, if they have one of their own, and `values` as it writes."""
 
     def __init__(
         self, tasks: TaskHandler, codec: Any = None, values: TypedValues | None = None
     ) -> None:
-        self._tasks = tasks
+        super().__init__(tasks, values)
         self._codec = codec
-        self._values = values
-
-    def timeout(self, attempt: Attempt, /) -> int:
-        """The step's, in µs; 0 = no limit."""
-        return attempt.timeout or 0
-
-    def policy(self, step: str, /) -> RetryPolicy:
-        """The plan knows the policy of each step."""
-        return NO_RETRY
-
-    def retries(self, attempt: Attempt, error: Exception, /) -> bool:
-        """Whether the step's `retry_on` and `never_on` allow another attempt."""
-        try:
-            allowed: bool = attempt.step.retry.retries(error)
-        except Exception:
-            _log.exception("step %s: its retry_on failed, so it is not tried again", attempt.node)
-            return False
-        return allowed
 
     def run(self, attempt: Attempt, context: StepContext, /) -> Coroutine[Any, Any, Any]:
         """What the step's function returned, with what it noted. Raises StepNotRegistered; what
@@ -93,6 +72,3 @@ class SagaHandler:
             value = self._values.write(value)
         noted = getattr(own, "noted", None)
         return Noted(value, noted) if noted else value
-
-    async def close(self) -> None:
-        """The threads are not its own."""

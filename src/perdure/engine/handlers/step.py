@@ -35,15 +35,15 @@ class StepHandler:
         self._values = values
 
     def timeout(self, attempt: Attempt, /) -> int:
-        """The call's, in µs; 0 = no limit."""
+        """The attempt's, in µs; 0 = no limit."""
         return attempt.timeout or 0
 
     def policy(self, step: str, /) -> RetryPolicy:
-        """The machine knows the policy of each call."""
+        """The machine knows the policy of each node."""
         return NO_RETRY
 
     def retries(self, attempt: Attempt, error: Exception, /) -> bool:
-        """Whether the call's `retry_on` and `never_on` allow another attempt."""
+        """Whether the step's `retry_on` and `never_on` allow another attempt."""
         try:
             allowed: bool = attempt.step.retry.retries(error)
         except Exception:
