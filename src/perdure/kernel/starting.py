@@ -26,6 +26,11 @@ def on_run_started(turn: Turn, event: RunStarted) -> None:
             f"graph {plan.name} has several nodes without incoming edges ({roots}): "
             "name one as `entry` in the document or as start_node"
         )
+    if event.start_node is not None and plan.typed:
+        raise InvalidRequest(
+            "start_node is for graphs: a saga begins at its first steps, or what it did before "
+            "would not be undone"
+        )
     if start is not None and start not in plan.nodes:
         meant = did_you_mean(start, list(plan.nodes))
         raise InvalidRequest(f"start node {start} is not in graph {plan.name}; {meant}")

@@ -10,6 +10,7 @@ import msgspec
 import pytest
 
 from perdure import Client, Context, Engine, Saga, SagaContext, blocking, step, workflow
+from perdure.model.errors import InvalidRequest
 from perdure.stores.memory import MemoryStore
 from tests.virtual.engines import engine_on, killed
 from tests.virtual.loop import run, settle
@@ -220,3 +221,14 @@ def test_the_store_behind_a_saga_is_a_port_whose_default_is_memory() -> None:
         return store.starts
 
     assert asyncio.run(main()) == 1
+
+
+def test_a_saga_does_not_begin_in_its_middle_and_nothing_is_recorded() -> None:
+    async def main() -> None:
+        made = Desk().saga()
+        async with Engine("memory:", [made]) as engine:
+            with pytest.raises(InvalidRequest, match="start_node is for graphs"):
+                await engine.start(made, Order("1"), id="1", start_node="last")
+            assert not [one async for one in engine.runs()]
+
+    asyncio.run(main())
