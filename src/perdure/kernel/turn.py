@@ -160,6 +160,11 @@ class Turn:
         return id
 
     @property
+    def holds_ids(self) -> bool:
+        """Whether ids were drawn for a decision that was not made, and belong to the next one."""
+        return bool(self._drawn)
+
+    @property
     def gives_up(self) -> bool:
         """A node failed for good, and the definition wants nothing new to begin then; or the run
         is to stop."""
