@@ -12,6 +12,7 @@ import logging
 import sys
 from collections.abc import Collection
 from functools import partial
+from types import CoroutineType
 from typing import TYPE_CHECKING, Any, Final
 
 from perdure.codec.failures import record_failure
@@ -134,7 +135,7 @@ class Runners:
         """Execute attempts for as long as there is one to take or a row under way."""
         live, shell, orders = self._live, self._shell, self.orders
         dispatcher, telemetry, loaded = shell.dispatcher, shell.telemetry, sys.modules
-        execute = dispatcher.execute
+        begin = dispatcher.begin
         time = asyncio.get_running_loop().time
         task = asyncio.current_task()
         assert task is not None
@@ -143,7 +144,8 @@ class Runners:
             self.working[task] = order
             try:
                 if telemetry is None and OPENTELEMETRY not in loaded:
-                    report = await execute(order)
+                    made = begin(order)
+                    report = await made if isinstance(made, CoroutineType) else made
                 else:
                     report = await observed(telemetry, dispatcher, order, live.run.trace)
             except StepNotRegistered as error:

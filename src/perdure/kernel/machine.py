@@ -40,7 +40,6 @@ from perdure.kernel.retries import fail_or_retry
 from perdure.kernel.routing import propagate
 from perdure.kernel.run import COMPENSATING, FORWARD, Run
 from perdure.kernel.starting import on_run_retried, on_run_started
-from perdure.kernel.straight import straight_on
 from perdure.kernel.stopping import (
     on_deadline_reached,
     on_run_cancelled,
@@ -48,6 +47,7 @@ from perdure.kernel.stopping import (
     on_run_unpaused,
     stop_the_rest,
 )
+from perdure.kernel.straight import straight_on
 from perdure.kernel.tasks import complete, schedule, stale
 from perdure.kernel.turn import NeedLoad, Turn
 from perdure.kernel.wakes import on_signal_received, on_timer_fired
@@ -87,8 +87,7 @@ class GraphMachine:
         # Time never goes back, whoever takes over with whatever clock. A timer that counts is
         # due by this time: early ones are ignored.
         now = turn.deps.now()
-        if now < run.at:
-            now = run.at
+        now = max(now, run.at)
         if type(event) is NodeCompleted and not halts:
             then = self._straight.get(event.node)
             if then is not None and (made := straight_on(turn, event, then, now)) is not None:
