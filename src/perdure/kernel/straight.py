@@ -32,7 +32,7 @@ def straight_on(turn: Turn, event: NodeCompleted, then: PlannedNode, now: int) -
         or run.status != "running"
         or run.failures
         or follower in nodes
-        or turn.holds_ids
+        or turn.drawn
     ):
         return None
     turn.remember(node, event.output)
