@@ -37,6 +37,7 @@ TRIED = {
     "examples/poll-until/README.md": "poll-until",
     "examples/polling/README.md": "polling",
     "examples/thumbnails/README.md": "thumbnails",
+    "examples/webhook/README.md": "webhook",
 }
 #: Those whose commands are followed elsewhere, and where.
 ELSEWHERE = {
