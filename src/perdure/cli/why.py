@@ -129,6 +129,8 @@ def _print_running(
     length = took((now - info.created).total_seconds())
     newer = f", {current} is current" if current not in (None, info.version) else ""
     click.echo(f"{info.workflow}/{info.id} has run for {length} (version {info.version}{newer})")
+    if standing.book.undoing:
+        click.echo(f"what it did is being undone: {standing.book.undoing}")
     width = max((len(cause.node) for cause in found), default=0)
     for cause in found:
         indent = cause.node.ljust(width) + "  " if cause.node else ""
