@@ -27,6 +27,7 @@ TRIED = {
     "docs/howto/versions.md": "quickstart",
     "docs/howto/watch.md": None,
     "docs/tutorial/durable-python.md": None,
+    "docs/tutorial/first-saga.md": None,
     "docs/howto/code-versions.md": None,
     "examples/agent/README.md": "agent",
     "examples/approval/README.md": "approval",

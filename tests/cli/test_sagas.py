@@ -122,7 +122,9 @@ async def undo(ctx: SagaContext[int]) -> None:
         raise OSError("nobody answers")
 
 
-order = Saga("order", int).step("charge", quick, undo=undo).step("ship", ship)
+order = (
+    Saga("order", int, max_duration="1h").step("charge", quick, undo=undo).step("ship", ship)
+)
 """
 
 
@@ -131,6 +133,7 @@ def test_a_run_that_goes_on_undoing_says_so_and_at_its_end_why_it_failed(folder:
     run("--input", "1", "--id", "a", "--timeout", "0.5", "--grace", "0", code=4)
     why = perdure("why", "order/a", *STORE).output
     assert "what it did is being undone: node ship failed: OSError: no truck\n" in why
+    assert "fails unless it ends" not in why  # undoing has no end
     shown = perdure("show", "order/a", *STORE).output
     assert "undoing   node ship failed: OSError: no truck\n" in shown
     (folder / "go").touch()
@@ -140,6 +143,10 @@ def test_a_run_that_goes_on_undoing_says_so_and_at_its_end_why_it_failed(folder:
         "perdure: order/a failed\n  node ship, attempt 1: OSError: no truck\n  undone: charge\n"
         in said
     )
+    again = "is done again: perdure retry order/a --store"
+    assert f"When the cause is mended, what failed, or was undone, {again}" in said
+    why = perdure("why", "order/a", *STORE).output
+    assert "What failed, or was undone, is done again by: perdure retry order/a" in why
     ended = perdure("show", "order/a", *STORE).output
     assert "undoing" not in ended
 

@@ -48,6 +48,13 @@ def failed_run(
     return "\n".join(lines)
 
 
+def done_again(failure: Failure) -> str:
+    """What a retry does again, in words."""
+    details = failure.details
+    undone = isinstance(details, Mapping) and details.get("undone")
+    return "what failed, or was undone," if undone else "what failed"
+
+
 def _undone(details: Mapping[str, Any]) -> Iterator[tuple[str, list[str]]]:
     """What became of what a run did, where it was undone: nodes of which the same can be said."""
     for key, said in _UNDONE.items():
