@@ -22,6 +22,7 @@ START = [ROOT / "README.md", ROOT / "docs" / "tutorial" / "first-workflow.md"]
 #: Pages to follow, and the folder whose files are there already.
 TRIED = {
     "docs/tutorial/signals-and-retries.md": None,
+    "docs/explanation/which-door.md": None,
     "docs/howto/backup.md": "quickstart",
     "docs/howto/retries.md": None,
     "docs/howto/versions.md": "quickstart",
