@@ -158,10 +158,10 @@ GROUPS: Final = [
             "RunFailed": Advice(
                 "Look at `kind`, the message and `details`; `perdure why WORKFLOW/ID` tells what "
                 "every attempt came to. If the kind is one of your own, import the module of its "
-                "class: then that class is raised instead. After a saga: `compensated` is True "
-                "when all that it did is undone; else `details` names what was `undone`, whose "
-                "undo failed (`undo_failed`), and whose end nobody knows (`unknown`), and somebody "
-                "must look at those.",
+                "class: then that class is raised instead. After a saga `details` says what was "
+                "`undone`, whose undo failed (`undo_failed`), and whose end nobody knows "
+                "(`unknown`): somebody must look at those of the last two that are not in the "
+                "first. `compensated`: something was undone, and no undo failed.",
                 "by a retry",
                 "`Run.retry` goes on from what failed, and does again what a saga undid. Another "
                 "run with another id is safe once nothing of this one stands.",
@@ -190,7 +190,7 @@ GROUPS: Final = [
     ),
     Group(
         "The machinery",
-        "Nothing that a run has recorded is lost by these, and no run fails by them.",
+        "Trouble below the runs. It holds them up, and is no outcome of theirs.",
         {
             "StoreError": Advice(
                 "An engine asks again until the store answers, so a call of it waits. A client "
