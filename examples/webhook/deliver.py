@@ -5,7 +5,7 @@ import json
 import urllib.error
 import urllib.request
 
-from server import signature
+from server import PORT, signature
 
 
 def deliver(url: str, delivery: str, event: object) -> tuple[int, str]:
@@ -25,7 +25,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="send a webhook")
     for name in ("delivery", "user", "email"):
         parser.add_argument(name)
-    parser.add_argument("--url", default="http://127.0.0.1:8472")
+    parser.add_argument("--url", default=f"http://127.0.0.1:{PORT}")
     given = parser.parse_args()
     event = {"user": given.user, "email": given.email}
     status, text = deliver(given.url, given.delivery, event)

@@ -1,6 +1,7 @@
 """An endpoint for webhooks: each delivery is an event, and starts one run, however often it comes.
 
-python server.py [--port 8472]. It also works on the runs that it starts; they are in perdure.db.
+python server.py [--port 8472], or PORT in the environment. It also works on the runs that it
+starts; they are in perdure.db.
 """
 
 import argparse
@@ -18,6 +19,7 @@ from perdure.errors import InvalidId
 
 #: What the sender and this endpoint know, and nobody else.
 SECRET = os.environ.get("WEBHOOK_SECRET", "for trying it out").encode()
+PORT = int(os.environ.get("PORT", "8472"))
 #: Bytes of a delivery.
 LARGEST = 64 * 1024
 
@@ -69,7 +71,7 @@ class Endpoint(BaseHTTPRequestHandler):
 
 def main() -> None:
     parser = argparse.ArgumentParser(description="an endpoint for webhooks")
-    parser.add_argument("--port", type=int, default=8472)
+    parser.add_argument("--port", type=int, default=PORT)
     address = ("127.0.0.1", parser.parse_args().port)
     with (
         Engine("sqlite:///perdure.db", [onboarding]) as Endpoint.engine,

@@ -6,9 +6,11 @@ import os
 import re
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import time
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -121,10 +123,19 @@ def test_who_follows_the_page_sees_what_it_shows(page: str, tmp_path: Path) -> N
                 process.stdout.close()
 
 
+@cache
+def free_port() -> str:
+    """For pages whose servers go by it: somebody else may be following the same page here."""
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        return str(found.getsockname()[1])
+
+
 def environment() -> dict[str, str]:
     """As of somebody who has activated the environment."""
     bin = Path(sys.executable).parent
-    found = {**os.environ, "PATH": f"{bin}{os.pathsep}{os.environ['PATH']}", "COLUMNS": "100"}
+    path = f"{bin}{os.pathsep}{os.environ['PATH']}"
+    found = {**os.environ, "PATH": path, "COLUMNS": "100", "PORT": free_port()}
     return {k: v for k, v in found.items() if k not in ("PERDURE_STORE", "PERDURE_DEBUG")}
 
 
