@@ -23,7 +23,7 @@ from perdure.engine.ids import Ids
 from perdure.engine.retrying import RetryRequest
 from perdure.engine.starting import to_publish
 from perdure.flow.codec import Codec, TypedCodec, codec_of, written
-from perdure.flow.driver import Driver, driver_as
+from perdure.flow.driver import Driver, driver_as, fits
 from perdure.flow.known import KnownWorkflow
 from perdure.flow.step import Step
 from perdure.model.carrier import checked_carrier
@@ -83,9 +83,9 @@ class Client:
         """The driver of what was given: a URL, a store, or a driver."""
         if isinstance(store, str):
             store = store_of(store)
-        if isinstance(store, Driver):
-            return store
-        return NativeDriver(store, self._clock, self._codec)
+        if fits(store, Driver):
+            return cast("Driver", store)
+        return NativeDriver(cast("Store", store), self._clock, self._codec)
 
     async def __aenter__(self) -> Self:
         await self._opened()
