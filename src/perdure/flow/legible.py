@@ -22,6 +22,7 @@ from msgspec import inspect as types
 from perdure.flow.binding import function_signature
 from perdure.flow.shapes import READ_BY_CODECS, StandIn, readable
 from perdure.model.errors import DefinitionError
+from perdure.model.names import type_name
 
 _EMPTY: Final = inspect.Parameter.empty
 
@@ -159,9 +160,8 @@ def _of_class(cls: type[Any], path: str) -> Iterator[str]:
         instead = "it is no value: a workflow has its Context first, a step asks current_step()"
     elif not instead or pathlib.PurePath in cls.__mro__:
         instead = f"{instead or _RECORD}; or say that a codec of yours reads it, {_CODEC}{_OBJECT}"
-    name = cls.__qualname__ if cls.__module__ == "builtins" else f"{cls.__module__}.{cls.__name__}"
     yield (
-        f"nothing says how one of {name}{_at(path)} is made from JSON: "
+        f"nothing says how one of {type_name(cls)}{_at(path)} is made from JSON: "
         f"{instead.format(cls.__name__)}"
     )
 

@@ -25,7 +25,7 @@ from perdure.model.durations import MAX_DURATION, SECOND
 #: How many callbacks may run in a turn without the workflow asking for anything new.
 IDLE_CALLBACKS: Final = 100_000
 #: From then on a thread has one current task, whatever loop it is of.
-_SWAPS: Final = sys.version_info >= (3, 14)
+SWAPS: Final = sys.version_info >= (3, 14)
 
 
 class HotLoop(BaseException):
@@ -141,7 +141,7 @@ class WorkflowLoop(asyncio.AbstractEventLoop):
         hooks = sys.get_asyncgen_hooks()
         events._set_running_loop(self)
         sys.set_asyncgen_hooks(_ignore, self._finalize)
-        outer = _leave() if _SWAPS else None
+        outer = _leave() if SWAPS else None
         turn, self.turn = self.turn, RUNNING
         try:
             while self._ready:
@@ -157,7 +157,7 @@ class WorkflowLoop(asyncio.AbstractEventLoop):
                     handle.context.run(handle.callback, *handle.args)
         finally:
             self.turn = turn
-            if _SWAPS:
+            if SWAPS:
                 _enter(outer)
             sys.set_asyncgen_hooks(*hooks)
             events._set_running_loop(before)
