@@ -18,6 +18,7 @@ from typing import Any, Final, Protocol, Self
 
 import msgspec
 
+from perdure.kernel.code.call import SCOPE
 from perdure.kernel.code.forbidden import ADVICE, reached_into, refusal
 from perdure.kernel.code.turns import AT_REST, DECIDING, RUNNING, OwnFuture
 from perdure.model.durations import MAX_DURATION, SECOND
@@ -250,7 +251,9 @@ class WorkflowLoop(asyncio.AbstractEventLoop):
 
     def begin(self, coro: Coroutine[Any, Any, Any]) -> asyncio.Task[Any]:
         """The run's first task, with whose end all ends."""
-        return self._new_task(coro, "main", None)
+        context = copy_context()
+        context.run(SCOPE.set, None)  # whatever runs in its name stands in scopes of its own
+        return self._new_task(coro, "main", context)
 
     def _new_task(
         self, coro: Coroutine[Any, Any, Any], name: str | None, context: Context | None
