@@ -61,9 +61,7 @@ def test_a_row_that_can_never_be_written_is_an_error_and_no_refusal(
 
 
 @pytest.mark.parametrize("impossible", IMPOSSIBLE.values(), ids=IMPOSSIBLE.keys())
-def test_nor_is_it_one_beside_a_row_that_is_refused(
-    db: Connection, impossible: JournalRow
-) -> None:
+def test_nor_is_it_one_beside_a_row_that_is_refused(db: Connection, impossible: JournalRow) -> None:
     commit_rows(db, [row(2, 2, writer="another")], nothing)
     with pytest.raises(IntegrityError):
         commit_rows(db, [row(2, 2), impossible], nothing)
