@@ -11,7 +11,6 @@ import pytest
 from perdure import (
     AlreadyStarted,
     Context,
-    Engine,
     InvalidRequest,
     NotFound,
     RunFailed,
@@ -20,6 +19,7 @@ from perdure import (
     step,
     workflow,
 )
+from perdure.feed import WorkflowTimedOut
 from tests.unit.flow.test_codec import Sealed
 from tests.virtual.engines import client_on, engine_on
 from tests.virtual.loop import run
@@ -110,6 +110,40 @@ def test_its_time_counts_from_when_it_was_due_and_is_kept(delay: int) -> None:
     run(main())
 
 
+@pytest.mark.rule("W-54")
+@pytest.mark.parametrize("delay", [0, 5 * 3600])
+def test_nothing_of_it_begins_where_its_time_was_over_before_anybody_took_it(delay: int) -> None:
+    noted: list[str] = []
+
+    @step
+    async def notes(text: str) -> str:
+        noted.append(text)
+        return text
+
+    @workflow(max_duration="1h", name="greet")
+    async def notes_first(ctx: Context, name: str) -> str:
+        noted.append("begun")
+        return await notes(name)
+
+    async def main() -> None:
+        store = VirtualStore()
+        await known(store)
+        async with client_on(store) as client:
+            started = await client.start("greet", "ann", id="1", delay=delay)
+        await asyncio.sleep(delay + 3601)
+        async with engine_on(store, notes_first, notes) as engine:
+            heard: list[str] = []
+            engine.listen(WorkflowTimedOut)(lambda event: heard.append(event.run_id))
+            with pytest.raises(TimedOut, match="reached its max_duration"):
+                await engine.get(notes_first, "1").result()
+            await asyncio.sleep(1)
+            assert heard == ["1"]
+        assert await store.actions("greet", "1") == ["OpenRun", "RequestStop", "FinishRun"]
+
+    run(main())
+    assert noted == []
+
+
 def test_an_input_that_does_not_fit_fails_the_run_when_it_begins() -> None:
     async def main() -> None:
         store = VirtualStore()
@@ -154,7 +188,7 @@ def test_values_of_a_codec_are_read_by_who_has_it() -> None:
     async def main() -> None:
         store = VirtualStore()
         await known(store)
-        async with Engine(store, [note], codec=Sealed()) as client:
+        async with engine_on(store, note, codec=Sealed()) as client:
             started = await client.start("greet", "ann", id="1")
             await started.signal(said, "sealed")
             async with engine_on(store, greet, note, codec=Sealed()):
