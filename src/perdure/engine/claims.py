@@ -70,7 +70,7 @@ class Claims:
             return served
         stored = await self._latest(name)
         known = self._known.get(stored.hash)
-        if known is None:
+        if known is None or not stored.source:  # what is known of code may change
             known = self._known[stored.hash] = (self.startable or self._rebuild)(stored)
         return known
 
