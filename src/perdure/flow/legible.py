@@ -25,6 +25,7 @@ from perdure.model.errors import DefinitionError
 
 _EMPTY: Final = inspect.Parameter.empty
 
+RETURNED: Final = "its return value"
 #: What is written in the place of types that are often meant, most special first.
 _INSTEAD: Final[tuple[tuple[Any, str], ...]] = (
     (pathlib.PurePath, "use str, and make the path of it where it is used"),
@@ -52,7 +53,7 @@ _NO_HASH: Final = (
 def check_function(function: Callable[..., Any], skip: int = 0) -> bool:
     """Whether all types of a function's parameters and of what it returns are known by now.
     `skip`: how many of the first parameters are no values. Raises DefinitionError for one that
-    can never be read back."""
+    can never be read back, and for a return value that can never be recorded."""
     if not inspect.isfunction(function):
         return True  # refused elsewhere
     signature = function_signature(function)
@@ -62,7 +63,7 @@ def check_function(function: Callable[..., Any], skip: int = 0) -> bool:
         for p in [*signature.parameters.values()][skip:]
         if p.default is _EMPTY
     ]
-    annotated.append(("its return value", signature.return_annotation))
+    annotated.append((RETURNED, signature.return_annotation))
     namespace = getattr(inspect.unwrap(function), "__globals__", {})
     known, faults = True, []
     for what, annotation in annotated:
@@ -71,11 +72,14 @@ def check_function(function: Callable[..., Any], skip: int = 0) -> bool:
         try:
             kind = _resolved(annotation, namespace)
             why = fault(kind)
+            unrecorded = "" if why or what != RETURNED else _key_fault(kind)
         except NameError:
             known = False
             continue
         if why:
             faults.append(f"{what} can never be read back from what is recorded: {why}")
+        elif unrecorded:
+            faults.append(f"{what} can never be recorded: {unrecorded}")
     if faults:
         raise DefinitionError("; ".join(faults), faults)
     return known
@@ -180,6 +184,43 @@ def _parts(info: types.Type) -> Iterator[tuple[str, types.Type]]:
                 yield f".{one.name}", one.type
             elif isinstance(one, types.Type):
                 yield "" if isinstance(info, types.UnionType | types.Metadata) else "[]", one
+
+
+def _key_fault(kind: Any) -> str:
+    """Why a value of a type that is read well can never be recorded: only text is a key there.
+    JSON that others wrote may well have keys that are read as numbers."""
+    try:
+        whole = types.type_info(readable(kind))
+    except TypeError:
+        return ""
+    return next(_number_keys(whole, "", set()), "")
+
+
+def _number_keys(info: types.Type, path: str, seen: set[int]) -> Iterator[str]:
+    if id(info) in seen:
+        return
+    seen.add(id(info))
+    if isinstance(info, types.DictType) and (name := _no_text(info.key_type)):
+        yield f"a dict whose keys are {name}{_at(path)}: keys of JSON objects are text, use str"
+        return
+    if isinstance(info, types.CustomType) and isinstance(info.cls, type(StandIn)):
+        for name, part in info.cls.parts:
+            yield from _number_keys(types.type_info(part), path + name, seen)
+        return
+    for name, part in _parts(info):
+        yield from _number_keys(part, path + name, seen)
+
+
+def _no_text(info: types.Type) -> str:
+    """The name of the type in that of a key whose values are no text; nothing where all are."""
+    if isinstance(info, types.IntType | types.FloatType | types.BoolType | types.NoneType):
+        return _name(info)
+    if isinstance(info, types.EnumType | types.LiteralType):
+        values = info.values if isinstance(info, types.LiteralType) else [e.value for e in info.cls]
+        return "" if all(isinstance(value, str) for value in values) else _name(info)
+    if isinstance(info, types.UnionType | types.Metadata):
+        return next(filter(None, (_no_text(part) for _, part in _parts(info))), "")
+    return ""
 
 
 def _unhashable(info: types.Type) -> str:
