@@ -13,7 +13,7 @@ from typing import Annotated, Any, Literal, NamedTuple, NoReturn, TypedDict
 import msgspec
 import pytest
 
-from perdure import Channel, Codec, Context, Engine, Signal, step, workflow
+from perdure import Channel, Codec, Context, Engine, Saga, Signal, step, workflow
 from perdure.flow.registry import Registry
 from perdure.model.errors import DefinitionError, InvalidOptions
 from perdure.stores.memory import MemoryStore
@@ -275,6 +275,52 @@ def test_what_a_codec_says_that_it_reads_is_left_to_the_codec() -> None:
             assert (await engine.run(packs, ReadByCodec("a"))).text == "a!"
 
     asyncio.run(play())
+
+
+@step
+async def unpacks(value: ReadByCodec) -> str:
+    return value.text
+
+
+@workflow(max_duration=None)
+async def calls_unpacks(ctx: Context) -> str:
+    return await unpacks(ReadByCodec("a"))
+
+
+packed = Signal("packed", list[ReadByCodec])
+
+
+@workflow(max_duration=None)
+async def waits_packed(ctx: Context) -> int:
+    return len(await ctx.wait(packed))
+
+
+def in_a_saga(ctx: Any) -> ReadByCodec: ...  # type: ignore[empty-body]
+
+
+@pytest.mark.rule("W-44")
+@pytest.mark.parametrize(
+    ("listed", "what"),
+    [
+        (packs, "@workflow on packs: parameter 'value'"),
+        (unpacks, "@step on unpacks: parameter 'value'"),
+        (calls_unpacks, "@step on unpacks: parameter 'value'"),
+        (waits_packed, "signal packed: its type"),
+        (Saga("saga", Order).step("a", in_a_saga), "in_a_saga: its return value"),
+    ],
+    ids=["workflow", "step", "step that is called", "signal", "saga"],
+)
+def test_what_only_a_codec_reads_is_refused_by_an_engine_without_one(
+    listed: Any, what: str
+) -> None:
+    with pytest.raises(DefinitionError) as refused:
+        Engine(MemoryStore(), [listed])
+    said = str(refused.value)
+    assert what in said
+    assert "only a codec reads" in said
+    assert "ReadByCodec" in said
+    assert "give it the one that its runs are recorded with, codec=..." in said
+    Engine(MemoryStore(), [listed], codec=Packed())
 
 
 # ------------------------------------------------------------------ types that come later
