@@ -16,7 +16,7 @@ from perdure.model.errors import StoreError
 from perdure.stores.sqlite.in_place import check_log
 
 if TYPE_CHECKING:
-    import sqlite3
+    import sqlite3 as sqlite3  # noqa: PLC0414  # for others, too
 else:
     try:
         from pysqlite3 import dbapi2 as sqlite3
