@@ -162,7 +162,7 @@ class Client:
                 message = "starting in the caller's transaction is not there yet: leave out using="
                 raise Unsupported(message)
             resolved = _declared(definition)
-            if not isinstance(resolved, Definition):
+            if isinstance(resolved, str):
                 resolved = await self._driver.definition(resolved)
             config, id = options.get("config"), options.get("id")
             request = StartRequest(
