@@ -183,7 +183,8 @@ def _illegible(
     chosen: dict[int, Any] = {}
     for thing in things:
         named = globals_of(thing.fn) if isinstance(thing, Workflow) else ()
-        for one in (thing, *named, *getattr(thing, "functions", ())):
+        declared = [one for one in named if isinstance(one, Step | Workflow | Mailbox)]
+        for one in (thing, *declared, *getattr(thing, "functions", ())):
             chosen[id(one)] = one
     uncoded = bool(READ_BY_CODECS) and not codec
     for one in chosen.values():

@@ -13,7 +13,7 @@ from typing import Annotated, Any, Literal, NamedTuple, NoReturn, TypedDict
 import msgspec
 import pytest
 
-from perdure import Channel, Codec, Context, Engine, Saga, Signal, step, workflow
+from perdure import After, Channel, Codec, Context, Engine, On, Saga, Signal, step, workflow
 from perdure.flow.registry import Registry
 from perdure.model.errors import DefinitionError, InvalidOptions
 from perdure.stores.memory import MemoryStore
@@ -293,6 +293,23 @@ packed = Signal("packed", list[ReadByCodec])
 @workflow(max_duration=None)
 async def waits_packed(ctx: Context) -> int:
     return len(await ctx.wait(packed))
+
+
+def helps() -> Plain:
+    return Plain()
+
+
+@workflow(max_duration=None)
+async def is_helped(ctx: Context) -> None:
+    helps()
+    await ctx.select(On(packed_plainly), After("1h"))
+
+
+packed_plainly = Signal("packed", int)
+
+
+def test_functions_that_a_workflow_merely_calls_may_give_what_they_like() -> None:
+    Engine(MemoryStore(), [is_helped])
 
 
 def in_a_saga(ctx: Any) -> ReadByCodec: ...  # type: ignore[empty-body]
