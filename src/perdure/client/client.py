@@ -37,6 +37,7 @@ from perdure.model.errors import (
     NotFound,
     Unsupported,
 )
+from perdure.model.moments import since_epoch
 from perdure.model.names import check_run_id
 from perdure.model.status import RunStatus
 from perdure.stores.port import RunQuery, Store
@@ -364,4 +365,4 @@ def _statuses(status: RunStatus | Sequence[RunStatus] | None) -> tuple[RunStatus
 def _since_epoch(time: datetime) -> int:
     if time.tzinfo is None:
         raise InvalidRequest(f"time {time!r} has no time zone: use an aware datetime")
-    return int(time.timestamp() * 1_000_000)
+    return since_epoch(time)
