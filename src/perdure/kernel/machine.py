@@ -97,7 +97,9 @@ class GraphMachine:
                 if halts:
                     wind_down(turn)
                 if run.failures and run.active and run.stopping is None and turn.gives_up:
-                    stop_the_rest(turn)
+                    # Nothing begins to wait after that, but what a child found since stands for.
+                    if turn.failed_now or turn.plan.may_ask:
+                        stop_the_rest(turn)
                 if not run.active:
                     finish(turn)
         except NeedLoad as need:

@@ -21,6 +21,7 @@ from perdure.kernel.protocol import Deps, Load, Loaded
 from perdure.kernel.run import KeptSignal, NodeState, Run, put_back
 from perdure.kernel.scope import SystemView, TaskViews
 from perdure.model.errors import PayloadMissing
+from perdure.model.failure import FailureRecord
 
 #: The output of a control node.
 EMPTY: Final = Raw(b"{}")
@@ -43,7 +44,7 @@ class Turn:
 
     __slots__ = (
         "_drawn", "_kept", "_new_id", "_saved", "_scope", "_undo", "_used", "_whole", "actions",
-        "deps", "ignored", "now", "outputs", "payloads", "plan", "run", "signal_delivered", "views",
+        "answers", "deps", "ignored", "now", "outputs", "payloads", "plan", "run", "signal_delivered", "views",
     )  # fmt: skip
 
     def __init__(self, plan: GraphPlan, run: Run, deps: Deps) -> None:
@@ -66,6 +67,9 @@ class Turn:
         self._undo: list[tuple[str, NodeState | None]] = []
         #: Nodes, outputs and views as they were before the run was reopened in this decision.
         self._whole: tuple[dict[str, Any], dict[str, Any], dict[str, Any]] | None = None
+        #: What gates said while this decision is in the making, and of which input: asked once,
+        #: however often the decision is made again.
+        self.answers: dict[str, tuple[Raw | None, bool | FailureRecord]] = {}
         self._drawn: list[str] = []
         self._used = 0
         self._kept = plan.kept
@@ -119,6 +123,8 @@ class Turn:
         self.payloads = _NO_PAYLOADS
         if self._used:
             del self._drawn[: self._used]
+        if self.answers:
+            self.answers.clear()
         if self.ignored is not None:
             self.run.at = self._saved.at
         else:
@@ -158,6 +164,11 @@ class Turn:
         id = self._new_id()
         drawn.append(id)
         return id
+
+    @property
+    def failed_now(self) -> bool:
+        """A node failed for good in this decision, or the run was reopened."""
+        return self.run.failures is not self._saved.failures
 
     @property
     def gives_up(self) -> bool:
