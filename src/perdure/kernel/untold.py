@@ -81,9 +81,8 @@ def left_behind(status: str, failure: FailureRecord) -> bool:
     canceled. One that says that all is undone left nothing; one that says what is not undone, or
     that was stopped half-way and says nothing, may have."""
     details = failure.details
-    if isinstance(details, dict):
-        told = [details.get(key) for key in ("undone", "undo_failed", "unknown")]
-        if all(isinstance(nodes, list) for nodes in told):
-            undone, undo_failed, unknown = told
-            return bool(undo_failed) or not set(unknown) <= set(undone)
+    told = details if isinstance(details, dict) else {}
+    undone, undo_failed, unknown = map(told.get, ("undone", "undo_failed", "unknown"))
+    if isinstance(undone, list) and isinstance(undo_failed, list) and isinstance(unknown, list):
+        return bool(undo_failed) or any(node not in undone for node in unknown)
     return status == "canceled" or failure.kind in _UNTOLD

@@ -47,6 +47,7 @@ async def stubborn(ctx: SagaContext[str]) -> str:
 
 
 async def complains(ctx: SagaContext[str]) -> None:
+    """Stopped in the middle, it says what it likes: that tells nothing of what it had asked for."""
     try:
         await asyncio.sleep(100)
     except asyncio.CancelledError as error:
@@ -94,7 +95,7 @@ async def begun(engine: Engine, saga: Saga[str]) -> Run[Any]:
     [
         (slow, ["second", "first"], ["second"], ["second begins"]),
         (stubborn, ["second", "first"], [], ["charged, canceled=True"]),
-        (complains, ["first"], [], []),
+        (complains, ["second", "first"], ["second"], []),
     ],
 )
 def test_how_an_attempt_ends_when_it_is_asked_to_stop_counts(

@@ -48,8 +48,9 @@ def test_descendants_are_walked_breadth_first() -> None:
     assert BUSH.descendants("e") == []
 
 
-def test_ancestors_are_all_that_lead_here() -> None:
-    assert set(BUSH.ancestors("f")) == {"a", "b", "c"}
+def test_a_node_leads_to_all_that_can_be_reached_from_it_and_not_to_itself() -> None:
+    assert {node for node in BUSH.types if BUSH.leads(node, "f")} == {"a", "b", "c"}
+    assert not BUSH.leads("a", "a")
     assert BUSH.ancestors("a") == []
 
 
