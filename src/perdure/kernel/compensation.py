@@ -27,7 +27,7 @@ from perdure.kernel.actions import (
 from perdure.kernel.events import NodeCompleted, NodeFailed
 from perdure.kernel.plan import UNDO, GraphPlan, undo_of
 from perdure.kernel.retries import when_again
-from perdure.kernel.run import COMPENSATING, Run
+from perdure.kernel.run import Run
 from perdure.kernel.tasks import stale
 from perdure.kernel.turn import Turn
 from perdure.model.failure import FailureRecord

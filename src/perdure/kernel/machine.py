@@ -97,9 +97,7 @@ class GraphMachine:
                 if halts:
                     wind_down(turn)
                 if run.failures and run.active and run.stopping is None and turn.gives_up:
-                    # Nothing begins to wait after that, but what a child found since stands for.
-                    if turn.failed_now or turn.plan.may_ask:
-                        stop_the_rest(turn)
+                    stop_the_rest(turn)
                 if not run.active:
                     finish(turn)
         except NeedLoad as need:

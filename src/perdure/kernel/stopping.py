@@ -81,6 +81,8 @@ def stop_the_rest(turn: Turn) -> None:
     active (or, where that is undone then, asks it to end); `drain` ends what only waits, asks the
     runs that were made for this one to end, and lets these and running attempts finish (D-17)."""
     run = turn.run
+    if not (turn.failed_now or turn.plan.may_ask):
+        return  # done when it failed: nothing begins to wait since, unless a child is found
     first, reason = run.failures[run.old_failures]
     failure = FailureRecord(
         Canceled.kind, f"canceled because node {first} failed: {reason.message}", permanent=True

@@ -44,7 +44,8 @@ class Turn:
 
     __slots__ = (
         "_drawn", "_kept", "_new_id", "_saved", "_scope", "_undo", "_used", "_whole", "actions",
-        "answers", "deps", "ignored", "now", "outputs", "payloads", "plan", "run", "signal_delivered", "views",
+        "answers", "deps", "ignored", "now", "outputs", "payloads", "plan", "run",
+        "signal_delivered", "views",
     )  # fmt: skip
 
     def __init__(self, plan: GraphPlan, run: Run, deps: Deps) -> None:

@@ -53,6 +53,11 @@ class GraphShape:
         """Every node reachable from `node`, itself not counted, in breadth-first order."""
         return [n for n in self._walk([node], self.successors) if n != node]
 
+    def behind(self, nodes: Iterable[str]) -> list[str]:
+        """Every node that can be reached from some of these by an edge at least, once."""
+        after = (other for node in nodes for other in self.successors[node])
+        return self._walk(after, self.successors)
+
     def leads(self, earlier: str, later: str) -> bool:
         """Whether `later` can be reached from `earlier`, another node. Looks backwards from
         `later`, what stands next to it first."""

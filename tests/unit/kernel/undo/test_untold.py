@@ -80,9 +80,7 @@ def test_a_step_may_say_that_such_an_end_is_not_undone(saga: Saga) -> None:
 
 @pytest.mark.rule("S-15", "D-18")
 @pytest.mark.parametrize("how", ["declined", "cancel", "deadline", "drain", "never begun"])
-def test_an_attempt_nobody_knows_of_is_remembered_until_one_completes(
-    saga: Saga, how: str
-) -> None:
+def test_an_attempt_nobody_knows_of_is_remembered_until_one_completes(saga: Saga, how: str) -> None:
     h = side_by_side(saga, "a", task("b", retry=TWICE), "bad")
     h.start(deadline=NEW_YEAR + 600 * SECOND)
     h.complete("a")
