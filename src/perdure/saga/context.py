@@ -197,8 +197,11 @@ def _check_key(key: Any) -> None:  # types are no promise
     try:
         size = len(key.encode())
     except UnicodeEncodeError:
-        raise InvalidRequest(f"a note's key is not valid Unicode: {key[:KEY_LIMIT]!a}") from None
+        raise InvalidRequest(
+            f"a note's key is not valid Unicode: decode what {key[:32]!a} was read from"
+        ) from None
     if size > KEY_LIMIT:
         raise InvalidRequest(
-            f"the key of a note takes {size:,} bytes, at most {KEY_LIMIT}: {key[:32]!r}…"
+            f"the key of a note takes {size:,} bytes, at most {KEY_LIMIT}: name it in a word or "
+            f"two, and put into the value what {key[:32]!r}… says"
         )

@@ -7,7 +7,13 @@ from typing import Any
 
 import pytest
 
-from perdure.kernel.events import AttemptGivenUp, NodeCompleted, NodeFailed, RunCancelled, RunStarted
+from perdure.kernel.events import (
+    AttemptGivenUp,
+    NodeCompleted,
+    NodeFailed,
+    RunCancelled,
+    RunStarted,
+)
 from perdure.kernel.machine import GraphMachine
 from perdure.kernel.run import GRACE, Run
 from perdure.model.failure import FailureRecord
