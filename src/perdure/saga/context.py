@@ -198,7 +198,7 @@ def _check_key(key: Any) -> None:  # types are no promise
         size = len(key.encode())
     except UnicodeEncodeError:
         raise InvalidRequest(
-            f"a note's key is not valid Unicode: decode what {key[:32]!a} was read from"
+            f"a note's key cannot be written down: decode what {key[:32]!a} was read from"
         ) from None
     if size > KEY_LIMIT:
         raise InvalidRequest(

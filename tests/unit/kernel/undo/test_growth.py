@@ -72,7 +72,7 @@ def side_by_side() -> Many:
     return Many([fork("f"), *map(task, names)], [edge("f", name) for name in names])
 
 
-@pytest.mark.rule("S-15", "S-31")
+@pytest.mark.rule("S-15")
 def test_what_comes_next_to_undo_is_not_looked_for_among_all_nodes() -> None:
     many = in_a_row()
     for i in range(MANY - 1):
@@ -84,7 +84,7 @@ def test_what_comes_next_to_undo_is_not_looked_for_among_all_nodes() -> None:
     assert many.nodes.walks <= A_FEW
 
 
-@pytest.mark.rule("D-18", "S-31")
+@pytest.mark.rule("D-18")
 def test_ends_that_a_stopping_run_awaits_do_not_each_look_at_all_nodes() -> None:
     many = side_by_side()
     many.apply(RunCancelled())
@@ -94,7 +94,7 @@ def test_ends_that_a_stopping_run_awaits_do_not_each_look_at_all_nodes() -> None
     assert many.nodes.walks <= A_FEW
 
 
-@pytest.mark.rule("D-17", "S-31")
+@pytest.mark.rule("D-17")
 def test_ends_that_a_draining_run_awaits_do_not_each_look_at_all_nodes() -> None:
     many = side_by_side()
     many.fail("n0")
