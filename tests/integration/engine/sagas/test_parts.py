@@ -87,7 +87,13 @@ def canceled(fresh: Callable[[], Any], child: Saga[str], after: float = 10) -> F
 def test_a_part_that_undid_what_it_did_is_not_undone_once_more(fresh: Callable[[], Any]) -> None:
     ended = canceled(fresh, inner(undo_on=["cancel"]))
     # `last` was stopped in the middle: nobody knows what it did, and it has no undo.
-    assert SEEN == ["outer.book", "inner.pay", "inner.pay~undo", "outer.part~undo", "outer.book~undo"]
+    assert SEEN == [
+        "outer.book",
+        "inner.pay",
+        "inner.pay~undo",
+        "outer.part~undo",
+        "outer.book~undo",
+    ]
     assert ended.details == {"undone": ["part", "book"], "undo_failed": [], "unknown": ["part"]}
 
 

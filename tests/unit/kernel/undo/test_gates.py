@@ -115,7 +115,7 @@ def test_a_gate_is_asked_again_when_its_step_is_retried(saga: Saga) -> None:
 
 @pytest.mark.rule("SX-1")
 def test_a_gate_is_asked_once_though_the_decision_is_made_again(saga: Saga) -> None:
-    """After a Load, and after trouble with the store: what it said the first time is what counts."""
+    """After a Load, and after trouble with the store: what it said the first time counts."""
     gate = Gate(False)
     nodes = [task("a"), task("b"), task("c"), task("d", "{{tasks.a.output}}")]
     h = saga(nodes, chain("a", "b", "c", "d"), gates={"c": gate})
@@ -134,12 +134,20 @@ def test_a_gate_is_asked_once_though_the_decision_is_made_again(saga: Saga) -> N
 
 
 def test_what_a_gate_said_of_another_input_is_not_its_answer(saga: Saga) -> None:
+    """Of a retry that came to nothing, before another one."""
     gate = Gate(ValueError("not yet"))
-    h = line(saga, "a", "b", gates={"a": gate})
+    nodes = [task("a"), task("b"), task("c", "{{tasks.a.output}}")]
+    h = saga(nodes, chain("a", "b", "c"), gates={"b": gate})
     h.start("one")
-    gate.answer = True
-    h.retry(input="two")
-    assert gate.asked == [b'"one"', b'"two"']
+    h.complete("a")
+    h.reload()
+    h.live = True
+    gate.answer, h.load_error = False, StoreError("down")
+    with pytest.raises(StoreError):
+        h.retry(input="two")
+    gate.answer, h.load_error = True, None
+    assert dispatched(h.retry(input="three")) == ["b"]
+    assert gate.asked == [b'"one"', b'"two"', b'"three"']
 
 
 def two_entries(saga: Saga, **rest: Any) -> Harness:
