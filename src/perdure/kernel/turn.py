@@ -43,8 +43,8 @@ class Turn:
     """One run's snapshot, its definition's plan, and the decision in the making."""
 
     __slots__ = (
-        "_drawn", "_kept", "_new_id", "_saved", "_scope", "_undo", "_used", "_whole", "actions",
-        "answers", "deps", "ignored", "now", "outputs", "payloads", "plan", "run",
+        "_kept", "_new_id", "_saved", "_scope", "_undo", "_used", "_whole", "actions", "answers",
+        "deps", "drawn", "ignored", "now", "outputs", "payloads", "plan", "run",
         "signal_delivered", "views",
     )  # fmt: skip
 
@@ -71,7 +71,8 @@ class Turn:
         #: What gates said while this decision is in the making, and of which input: asked once,
         #: however often the decision is made again.
         self.answers: dict[str, tuple[Raw | None, bool | FailureRecord]] = {}
-        self._drawn: list[str] = []
+        #: Ids drawn for decisions that were not made: they are drawn again first.
+        self.drawn: list[str] = []
         self._used = 0
         self._kept = plan.kept
 
@@ -123,7 +124,7 @@ class Turn:
         self._whole = None
         self.payloads = _NO_PAYLOADS
         if self._used:
-            del self._drawn[: self._used]
+            del self.drawn[: self._used]
         if self.answers:
             self.answers.clear()
         if self.ignored is not None:
@@ -158,7 +159,7 @@ class Turn:
 
     def new_id(self) -> str:
         """A fresh task id; a decision made again, after a load or an error, draws the same ids."""
-        drawn, used = self._drawn, self._used
+        drawn, used = self.drawn, self._used
         self._used = used + 1
         if used < len(drawn):
             return drawn[used]

@@ -27,6 +27,6 @@ async def ends(engine: Engine) -> None:
         assert_type(error.compensated, bool)
     except Canceled as error:
         assert_type(error.compensated, bool)
-        error.undone  # E
+        _ = error.undone  # E
     except CardDeclined as error:
         assert_type(error.compensated, bool)
