@@ -307,12 +307,13 @@ def _perhaps_begun(
 ) -> frozenset[tuple[str, int]]:
     """The attempts that somebody who had the run before may have begun. Nobody had it since
     `ready_at`: an attempt that was due only then had not begun. (0: that is not known; after a
-    crash, when it was found is nothing to go by.)"""
+    crash, when it was found is nothing to go by.) Of a run that is stopping none is still to come:
+    that would have ended with the order to stop, by the clock of whoever gave it."""
     run, found = recorded.run, []
-    surely = ready_at > 0 and not run.crashes
+    surely, stopping = ready_at > 0 and not run.crashes, halts(recorded.run)
     for node, state in run.nodes.items():
         if state.status == "pending" and state.child is None and node not in recorded.held:
             due = max(recorded.due.get(node, 0), not_before)
-            if due <= now and not (surely and max(due, state.first_due) >= ready_at):
+            if (stopping or due <= now) and not (surely and max(due, state.first_due) >= ready_at):
                 found.append((state.task, state.attempt))
     return frozenset(found)
