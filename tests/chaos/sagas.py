@@ -95,6 +95,19 @@ async def declined(ctx: SagaContext[Order]) -> None:
     raise Failure(f"declined: {ctx.payload.n}", kind="declined")
 
 
+async def no_answer(ctx: SagaContext[Order]) -> None:
+    """The first attempt is never answered, the second one is declined."""
+    note(ctx)
+    await asyncio.sleep(10 if ctx.attempt == 1 else 0.01)
+    raise Failure(f"declined: {ctx.payload.n}", kind="declined")
+
+
+async def unsayable(ctx: SagaContext[Order]) -> float:
+    note(ctx)
+    await asyncio.sleep(0.01)
+    return float("nan")
+
+
 async def undo(ctx: SagaContext[Order]) -> None:
     note(ctx)
     await asyncio.sleep(ctx.payload.n % 3 / 100)
@@ -143,6 +156,8 @@ SAGAS = (
     .step("d", declined),
     saga("canceled").step("b", work, undo=undo).step("c", hold, undo=undo),
     saga("late", max_duration="300ms").step("b", hold, undo=undo, undo_unknown=False),
+    saga("doubtful").step("d", no_answer, undo=undo, timeout="50ms", retry=Retry(2, initial=0.02)),
+    saga("unsaid").step("d", unsayable, undo=undo),
 )
 
 

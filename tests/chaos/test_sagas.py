@@ -29,6 +29,7 @@ from perdure.kernel.actions import (
     CompensateTask,
     CompleteTask,
     CreateTask,
+    FailTask,
     FinishRun,
 )
 from perdure.kernel.fold import fold
@@ -53,7 +54,13 @@ ENDS = {
     "stuck": ("failed", "node d failed: declined: {n}"),
     "canceled": ("canceled", "enough of {n}"),
     "late": ("failed", "the run reached its max_duration"),
+    "doubtful": ("failed", "node d failed: declined: {n}"),
+    "unsaid": ("failed", "node d failed: the output of node d cannot be recorded"),
 }  # fmt: skip
+
+
+#: Whose last step has an undo: nobody knows what it did, whenever its process was killed.
+UNDOES_D = ("doubtful", "unsaid")
 
 
 class SagaLane(Lane):
@@ -74,6 +81,8 @@ class Journal:
         #: What completed, or may have, in that order; and what is known to have.
         self.done: list[str] = []
         self.known: list[str] = []
+        #: Of which nobody knows what it did.
+        self.unknown: list[str] = []
         self.begun: list[str] = []
         self.undone: list[str] = []
         self.ends: list[FinishRun] = []
@@ -87,6 +96,10 @@ class Journal:
             self.known.append(action.node)
         elif isinstance(action, CancelTasks) and action.unknown:
             self.done += action.nodes
+            self.unknown += action.nodes
+        elif isinstance(action, FailTask) and action.unknown:
+            self.done.append(action.node)
+            self.unknown.append(action.node)
         elif isinstance(action, CreateTask) and action.node.endswith("~undo"):
             self.begun.append(action.node.removesuffix("~undo"))
         elif isinstance(action, CompensateTask):
@@ -99,7 +112,7 @@ class Journal:
 
 def undoable(name: str, journal: Journal) -> list[str]:
     """What is to be undone, first to last. Of `late`, b is not where its end is unknown."""
-    done = [step for step in reversed(journal.done) if step != "d"]
+    done = [step for step in reversed(journal.done) if step != "d" or name in UNDOES_D]
     return [step for step in done if (name, step) != ("late", "b")]
 
 
@@ -120,6 +133,9 @@ def check(name: str, n: int, row: RunRow, output: bytes | None, journal: Journal
     assert journal.undone == [s for s in journal.begun if (name, s) != ("stuck", "b")]
     for cause in journal.causes:
         assert cause.message == end.failure.message, "the failure is not the original one"
+    if name in UNDOES_D:
+        assert journal.unknown == ["d"]
+    assert end.failure.details["unknown"] == journal.unknown
     if journal.causes:
         assert end.failure.details["undone"] == journal.undone
         failed = ["b"] if name == "stuck" else []

@@ -514,6 +514,40 @@ def undone() -> Journal:
     ]
 
 
+def untold() -> Journal:
+    """An attempt that timed out, one that then failed: nobody knows what the first did, so it is
+    undone, although the node has failed."""
+    late = FailureRecord("workflow.timeout", "it took longer than 5 s")
+    declined = FailureRecord("card.declined", "no funds", permanent=True)
+    null = Raw(b"null")
+    created = CreateTask("t1", "charge", "pending", null)
+    return [
+        [Transition(AT, [_opened(), created, DispatchTask("t1", "charge")])],
+        [Transition(AT + 5, [RetryTask("t1", "charge", 0, late, AT + 9, unknown=True)])],
+        [
+            Transition(
+                AT + 10,
+                [
+                    FailTask("t1", "charge", 1, declined, unknown=True),
+                    BeginCompensation("failure", declined, ("charge",)),
+                    CreateTask("t2", "charge~undo", "pending", null),
+                    DispatchTask("t2", "charge~undo"),
+                ],
+            )
+        ],
+        [
+            Transition(
+                AT + 11,
+                [
+                    CompleteTask("t2", "charge~undo", 0, null),
+                    CompensateTask("t1", "charge"),
+                    FinishRun("failed", failure=declined),
+                ],
+            )
+        ],
+    ]
+
+
 JOURNALS = {
     "order-v1": order,
     "failure-v1": failure,
@@ -529,6 +563,7 @@ JOURNALS = {
     "traced-v1": traced,
     "taken-back-v1": taken_back,
     "undone-v1": undone,
+    "untold-v1": untold,
 }
 
 

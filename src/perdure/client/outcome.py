@@ -14,7 +14,6 @@ from perdure.model.failure import FailureRecord
 
 #: What the failure of a run says of the node that failed first, in its details.
 _OF_A_NODE: Final = frozenset(("node", "failed", "details"))
-_FAILED_UNDOS: Final = "undo_failed"
 _UNKNOWN = FailureRecord("unknown", "the run failed without a recorded reason")
 
 
@@ -29,22 +28,31 @@ def value_of(outcome: Outcome, read: Callable[[Raw], Any], run: Any) -> Any:
 def failure_of(outcome: Outcome, run: Any) -> Failure:
     """The exception of a run that did not complete."""
     record = outcome.failure or _UNKNOWN
-    if outcome.status == "canceled":
-        return Canceled(record.message, details=record.details)
-    failure = failure_from(record, RunFailed)
+    canceled = outcome.status == "canceled"
+    failure: Failure = (
+        Canceled(record.message, details=record.details)
+        if canceled
+        else failure_from(record, RunFailed)
+    )
+    if compensated(record):
+        failure.compensated = True
+    if canceled:
+        return failure
     if isinstance(failure, RunFailed):
         failure.run = run
-        failure.compensated = compensated(record)
     failure.__cause__ = _step_failure(record, run)
     return failure
 
 
 def compensated(record: FailureRecord) -> bool:
-    """Whether what the run had done was undone, all of it."""
+    """Whether what the run had done, or may have, was undone, all of it."""
     details = record.details
-    if not isinstance(details, dict) or _FAILED_UNDOS not in details:
+    if not isinstance(details, dict):
         return False
-    return bool(details.get("undone")) and not details[_FAILED_UNDOS]
+    undone, failed, unknown = map(details.get, ("undone", "undo_failed", "unknown"))
+    if not (isinstance(undone, list) and isinstance(failed, list) and isinstance(unknown, list)):
+        return False
+    return bool(undone) and not failed and all(node in undone for node in unknown)
 
 
 def _step_failure(record: FailureRecord, run: Any) -> StepFailed | None:

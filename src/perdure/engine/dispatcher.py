@@ -21,11 +21,13 @@ from msgspec import Raw
 
 from perdure.codec.failures import record_failure
 from perdure.engine.clock import Clock
-from perdure.engine.handlers.port import Attempt, Handler, Noted, StepNotRegistered
+from perdure.engine.handlers.port import Attempt, Given, Handler, StepNotRegistered
 from perdure.engine.observing import shielded
 from perdure.engine.stepping import first_part, rest_of
 from perdure.engine.timeouts import Timeouts, Watch
+from perdure.engine.untold import tells_nothing
 from perdure.kernel.events import NodeCompleted, NodeFailed
+from perdure.kernel.plan import UNDO
 from perdure.kernel.protocol import Codec
 from perdure.model.durations import SECOND
 from perdure.model.errors import Failure, InvalidRequest, TimedOut
@@ -52,6 +54,8 @@ class Order(Attempt, gc=False):
     secrets: Mapping[str, str] = {}
     #: Made once more, since the first time something cancelled the task it ran in.
     again: bool = False
+    #: A process that had the run before may have begun it, where that matters.
+    before: bool = False
     #: It waited for something: meanwhile others had the loop.
     waited: bool = False
     #: Its run has given the task up: it was asked to stop, and how it ends changes nothing.
@@ -143,15 +147,21 @@ class Dispatcher:
         if value is None:
             return NodeCompleted(order.task, order.node, order.number, _NULL)
         notes: dict[str, Raw] | None = None
-        if type(value) is Noted:
+        write: Callable[[Any], bytes | Raw] = self._codec.encode
+        if type(value) is Given:
+            write = value.write or write
             value, notes = value.output, value.notes
         try:
-            output = Raw(self._codec.encode(value))
+            output = Raw(write(value))
         except (KeyboardInterrupt, SystemExit):
             raise
         except BaseException as error:
-            # Made again it would be as wrong, and its effect would have happened twice.
-            return self._failed(order, _unrecordable(order, error), permanent=True)
+            why = _unrecordable(order, error)
+            if not order.node.endswith(UNDO):
+                # Made again it would be as wrong, and its effect would have happened twice.
+                return self._failed(order, why, permanent=True, unknown=True)
+            _log.warning("%s/%s: %s; it is undone all the same", order.workflow, order.run_id, why)
+            output = _NULL
         return NodeCompleted(order.task, order.node, order.number, output, notes)
 
     def _ended_badly(
@@ -162,7 +172,7 @@ class Dispatcher:
         if isinstance(error, asyncio.CancelledError):
             step.canceled = True
             return self._canceled(order, step, error, timed_out=timed_out)
-        if isinstance(error, GeneratorExit | StepNotRegistered):
+        if isinstance(error, GeneratorExit) or _never_ran(order, error):
             raise error
         if ends_process(error):
             _tell_exit(order, error)
@@ -170,12 +180,14 @@ class Dispatcher:
         if timed_out and _this_task().cancelling():
             # Its time was over, and it answered with an error of its own.
             _this_task().uncancel()
-            return self._failed(order, _timed_out(order, step), permanent=False)
+            return self._failed(order, _timed_out(order, step), permanent=False, unknown=True)
+        # Stopped in the middle, it may say what it likes.
+        unknown = timed_out or tells_nothing(error) or _this_task().cancelling() > 0
         if not isinstance(error, Exception):
             cause, error = error, Failure(self._said(error), kind=type(error).__name__)
             error.__cause__ = cause
         permanent = not _retries(self.handlers[order.type], order, error)
-        return self._failed(order, error, permanent=permanent)
+        return self._failed(order, error, permanent=permanent, unknown=unknown)
 
     def _watch(self, step: _EngineStep) -> Watch | None:
         """From here on the attempt is cancelled when its time is over, if there is a limit."""
@@ -193,10 +205,12 @@ class Dispatcher:
             task.uncancel()
         if task.cancelling():  # dropped, or the engine stops
             return None
-        if timed_out:
-            return self._failed(order, _timed_out(order, step), permanent=False)
-        failure = Failure(self._said(error), kind="CancelledError")
-        return self._failed(order, failure, permanent=False)
+        failure = (
+            _timed_out(order, step)
+            if timed_out
+            else Failure(self._said(error), kind="CancelledError")
+        )
+        return self._failed(order, failure, permanent=False, unknown=True)
 
     def _said(self, error: BaseException) -> str:
         """What it says, if it can: to ask it is to run users' code."""
@@ -207,14 +221,18 @@ class Dispatcher:
             raise Failure("this engine has no secrets: pass Engine(secrets=...)")
         return self._reveal(input, secrets)
 
-    def _failed(self, order: Order, error: BaseException, *, permanent: bool) -> NodeFailed:
+    def _failed(
+        self, order: Order, error: BaseException, *, permanent: bool, unknown: bool = False
+    ) -> NodeFailed:
+        # It may have been begun before this time, and of that nobody heard.
+        unknown = unknown or order.again or order.before
         redact = self._redact or str
         failure = record_failure(error, permanent=permanent, redact=redact)
         if self._redact is not None:
             failure = _redacted(failure, self._redact)
         if not isinstance(error, Failure):
             self._log_traceback(order, error)
-        return NodeFailed(order.task, order.node, order.number, failure)
+        return NodeFailed(order.task, order.node, order.number, failure, unknown or None)
 
     def _log_traceback(self, order: Order, error: BaseException) -> None:
         """The journal keeps kind and message; where it went wrong is for the log, without
@@ -320,6 +338,12 @@ def ends_process(error: BaseException) -> bool:
     if isinstance(error, BaseExceptionGroup):
         return error.subgroup(ENDINGS) is not None
     return isinstance(error, ENDINGS)
+
+
+def _never_ran(order: Order, error: BaseException) -> bool:
+    """Whether the handler says that nothing of the step is here to run; a step's code may raise
+    the same, of another engine's attempt."""
+    return isinstance(error, StepNotRegistered) and error.attempt is order
 
 
 def _tell_exit(order: Order, error: BaseException) -> None:

@@ -124,12 +124,13 @@ class Effects:
             live.fetching += 1
             self.shell.spawn(self._fetch_around(live, node, task, number, stored, told))
             return
-        live.work.orders.append(
-            Order(
-                live.workflow, live.run_id, node, handling.type, task, number, UNSET,
-                handling.timeout, handling.step, told, place, stored.secrets,
-            )
+        order = Order(
+            live.workflow, live.run_id, node, handling.type, task, number, UNSET,
+            handling.timeout, handling.step, told, place, stored.secrets,
         )  # fmt: skip
+        if live.work.before:
+            order.before = (task, number) in live.work.before
+        live.work.orders.append(order)
 
     def _due(self, live: LiveRun, node: str, task: str, number: int) -> None:
         self.dispatch(live, node, task, number, 0)

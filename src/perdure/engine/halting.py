@@ -28,7 +28,8 @@ def halt(live: LiveRun) -> None:
     never = [*work.orders]
     work.orders.clear()
     for order in never:
-        not_begun(live, order.task, order.node, order.number)
+        begun = order.again or order.before
+        give_up(live, order.task, order.node, order.number, begun=begun)
     work.halt()
 
 

@@ -25,8 +25,7 @@ from perdure.engine.coding import (
     since_continued,
 )
 from perdure.engine.effects import Effects, Inputs
-from perdure.engine.halting import give_up as give_up_attempt
-from perdure.engine.halting import halts
+from perdure.engine.halting import halts, not_begun
 from perdure.engine.live_run import LiveRun
 from perdure.engine.timers import DEADLINE
 from perdure.engine.undecided import ends_stalled
@@ -208,7 +207,7 @@ async def bring_to_life(
             shell.effects.wait(live, GRACE, grace.task, grace.wake_at)
         live.post(loaded.mail, *late)
         return live
-    _go_on(shell.effects, live, recorded, loaded.run.not_before)
+    _go_on(shell.effects, live, recorded, loaded.run.not_before, loaded.run.ready_at)
     begin_at(live, loaded.run.not_before, loaded.run.created)
     live.post(loaded.mail, *late)
     if not live.dead:
@@ -276,10 +275,14 @@ def until(loaded: LoadedRun, now: int) -> int:
         return NEVER if late is None or late <= now else late
 
 
-def _go_on(effects: Effects, live: LiveRun, recorded: Recorded, not_before: int) -> None:
+def _go_on(
+    effects: Effects, live: LiveRun, recorded: Recorded, not_before: int, ready_at: int
+) -> None:
     """Dispatch what is pending, arm what waits. A delayed start waits for its time, although
-    somebody may have sent it something before."""
-    now, before = effects.shell.clock.now(), list[tuple[str, int]]()
+    somebody may have sent it something before. `ready_at`: since when nobody had the run."""
+    now = effects.shell.clock.now()
+    if getattr(live.machine, "undoes", False):
+        live.work.before = _perhaps_begun(recorded, not_before, ready_at, now)
     for node, state in recorded.run.nodes.items():
         if state.status == "pending":
             live.inputs[node] = recorded.inputs[node]
@@ -290,15 +293,27 @@ def _go_on(effects: Effects, live: LiveRun, recorded: Recorded, not_before: int)
                     late = 0 if state.attempt else max(0, not_before - state.first_due)
                     effects.wait(live, node, state.task, when, late)
                 continue
-            begun = node not in recorded.held
             if halts(recorded.run):  # whoever was at it is gone, and it is not begun again
-                give_up_attempt(live, state.task, node, state.attempt, begun=begun)
+                not_begun(live, state.task, node, state.attempt)
                 continue
             due = max(recorded.due.get(node, 0), not_before)
-            if begun and due <= now:
-                before.append((state.task, state.attempt))
             effects.dispatch(live, node, state.task, state.attempt, due)
         elif state.wake_at is not None:
             effects.wait(live, node, state.task, state.wake_at)
-    if getattr(live.machine, "undoes", False):
-        live.work.before = frozenset(before)
+
+
+def _perhaps_begun(
+    recorded: Recorded, not_before: int, ready_at: int, now: int
+) -> frozenset[tuple[str, int]]:
+    """The attempts that somebody who had the run before may have begun. Nobody had it since
+    `ready_at`: an attempt that was due only then had not begun. (0: that is not known; after a
+    crash, when it was found is nothing to go by.) Of a run that is stopping none is still to come:
+    that would have ended with the order to stop, by the clock of whoever gave it."""
+    run, found = recorded.run, []
+    surely, stopping = ready_at > 0 and not run.crashes, halts(recorded.run)
+    for node, state in run.nodes.items():
+        if state.status == "pending" and state.child is None and node not in recorded.held:
+            due = max(recorded.due.get(node, 0), not_before)
+            if (stopping or due <= now) and not (surely and max(due, state.first_due) >= ready_at):
+                found.append((state.task, state.attempt))
+    return frozenset(found)

@@ -127,7 +127,7 @@ class Runners:
     def _ended(self, task: asyncio.Task[None]) -> None:
         order = self.working.pop(task, None)
         if order is not None and order.halted and not order.unwanted and task.cancelled():
-            self._given_up(order, begun=order.waited)
+            self._given_up(order, begun=order.waited or order.again or order.before)
         if not self.working:
             self.working = {}  # a table that was filled once keeps its size
 
@@ -204,7 +204,7 @@ class Runners:
         if report is None and order.again and again:
             why = "something in this process cancelled the task that the step ran in, twice"
             failure = FailureRecord("CancelledError", why)
-            report = NodeFailed(order.task, order.node, order.number, failure)
+            report = NodeFailed(order.task, order.node, order.number, failure, unknown=True)
         if report is not None:
             self._live.deliver(report)
         elif again:

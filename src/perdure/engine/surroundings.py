@@ -6,8 +6,8 @@ stand apart in the store, and are fetched first.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Container, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from msgspec import Raw
 
@@ -22,58 +22,46 @@ Apart = list[tuple[str, tuple[int, int]]]
 
 
 def around(live: LiveRun, handling: Handling) -> Around | Apart:
-    """What the attempt is told; or, where that is not all in memory, where what is missing stands.
-
-    `outputs`: of the completed ones of the nodes that it reads."""
-    run, machine = live.run, live.machine
-    held = machine.outputs if isinstance(machine, GraphMachine) else {}
-    if not live.outputs:  # all were made while it is in memory
-        return Around(run.input, Readable(held, handling.reads), run.metadata, run.noted)
-    outputs: dict[str, Raw] = {}
-    missing: Apart = []
-    nodes = run.nodes
-    for node in nodes if handling.reads is None else handling.reads:
-        state = nodes.get(node)
-        if state is None or state.status not in ("completed", "compensated"):
-            continue
-        value = held.get(node)
-        if value is None:
-            place = live.outputs.get(node)
-            if isinstance(place, tuple):
-                missing.append((node, place))
-                continue
-            value = place
-        if value is not None:
-            outputs[node] = value
-    return missing or Around(run.input, outputs, run.metadata, run.noted)
+    """What the attempt is told; or, where not all outputs are in memory, where those stand that
+    are missing: the first attempt after the run was loaded has them fetched for all that follow."""
+    run, machine, recorded = live.run, live.machine, live.outputs
+    if not isinstance(recorded, InMemory):
+        missing = [(node, at) for node, at in recorded.items() if isinstance(at, tuple)]
+        if missing:
+            return missing
+        live.outputs = recorded = InMemory(recorded)
+    made = machine.outputs if isinstance(machine, GraphMachine) else {}
+    return Around(run.input, Readable(made, recorded, handling.reads), run.metadata, run.noted)
 
 
-class Readable(Mapping[str, Raw]):
-    """Of the outputs in memory those that may be read (None = all), looked up when one is asked
-    for: a step has as many nodes before it as a saga has steps."""
+class InMemory(dict[str, Any]):
+    """Outputs recorded before this process held the run; none of them stands apart."""
 
-    __slots__ = ("_outputs", "_reads")
 
-    def __init__(self, outputs: Mapping[str, Raw], reads: tuple[str, ...] | None) -> None:
-        self._outputs = outputs
+class Readable:
+    """The outputs that may be read (`reads`; None = all), looked up when one is asked for: a step
+    has as many nodes before it as a saga has steps. `made`: while the run is in memory."""
+
+    __slots__ = ("_made", "_reads", "_recorded")
+
+    def __init__(
+        self, made: Mapping[str, Raw], recorded: InMemory, reads: Container[str] | None
+    ) -> None:
+        self._made = made
+        self._recorded = recorded
         self._reads = reads
 
-    def __getitem__(self, node: str) -> Raw:
-        if self._reads is not None and node not in self._reads:
-            raise KeyError(node)
-        return self._outputs[node]
-
-    def __iter__(self) -> Iterator[str]:
-        nodes = self._outputs if self._reads is None else self._reads
-        return (node for node in nodes if node in self._outputs)
-
-    def __len__(self) -> int:
-        return sum(1 for _ in self)
+    def get(self, node: str) -> Raw | None:
+        """The node's output, if it has one and it may be read."""
+        found: Raw | None = self._made.get(node) or self._recorded.get(node)
+        if found is None or (self._reads is not None and node not in self._reads):
+            return None
+        return found
 
 
 def keep(live: LiveRun, apart: Apart, values: Sequence[bytes]) -> None:
     """What was missing is there now, and stays in memory with the run."""
-    found = dict(live.outputs)
+    found = InMemory(live.outputs)
     for (node, _), value in zip(apart, values, strict=True):
         found[node] = Raw(value)
     live.outputs = found

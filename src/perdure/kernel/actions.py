@@ -101,22 +101,25 @@ class CompleteTask(Action, frozen=True, tag="CompleteTask"):
 
 
 class FailTask(Action, frozen=True, tag="FailTask"):
-    """The task failed for good."""
+    """The task failed for good. `unknown`: nobody knows what this attempt, or one before, did."""
 
     task: str
     node: str
     attempt: int
     failure: FailureRecord
+    unknown: bool = False
 
 
 class RetryTask(Action, frozen=True, tag="RetryTask"):
-    """`attempt` failed; attempt + 1 of the same task runs with its stored input at `not_before`."""
+    """`attempt` failed; attempt + 1 of the same task runs with its stored input at `not_before`.
+    `unknown`: nobody knows what the one that failed did."""
 
     task: str
     node: str
     attempt: int
     failure: FailureRecord
     not_before: int
+    unknown: bool = False
 
 
 class ResolveWait(Action, frozen=True, tag="ResolveWait"):
@@ -148,7 +151,7 @@ class ConsumeSignal(Action, frozen=True, tag="ConsumeSignal"):
 
 class CancelTasks(Action, frozen=True, tag="CancelTasks"):
     """The named nodes' active tasks end failed (or, draining, canceled), for this reason.
-    `unknown`: their attempts were under way, and nobody knows what they did."""
+    `unknown`: an attempt of theirs was begun, and nobody knows what it did."""
 
     failure: FailureRecord
     nodes: tuple[str, ...] = ()

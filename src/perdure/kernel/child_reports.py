@@ -25,6 +25,7 @@ from perdure.kernel.routing import propagate
 from perdure.kernel.run import ChildState, Run
 from perdure.kernel.tasks import complete
 from perdure.kernel.turn import Turn
+from perdure.kernel.untold import left_behind
 from perdure.model.durations import SECOND
 from perdure.model.errors import Canceled, TimedOut
 from perdure.model.failure import FailureRecord
@@ -60,18 +61,21 @@ def on_child_finished(turn: Turn, event: ChildFinished) -> None:
         except Exception as error:
             reason = f"the output of run {child.definition}/{child.id} cannot be read: {error}"
             failure = FailureRecord("input", reason, permanent=True)
-            fail_or_retry(turn, NodeFailed(state.task, node, state.attempt, failure))
+            # It did what it was asked for, all the same.
+            fail_or_retry(turn, NodeFailed(state.task, node, state.attempt, failure, unknown=True))
             return
         complete(turn, NodeCompleted(state.task, node, state.attempt, output))
         propagate(turn, turn.plan.shape.successors.get(node, ()))
         return
     failure = event.failure or _UNKNOWN
+    unknown = turn.plan.undoes and left_behind(event.status, failure)
     if event.status == "canceled":
         failure = FailureRecord(Canceled.kind, failure.message, permanent=True)
         if child.stopping:  # as it was asked to
-            turn.emit_cancel(CancelTasks(failure, (node,), "canceled"))
+            unknown = unknown or state.unknown
+            turn.emit_cancel(CancelTasks(failure, (node,), "canceled", unknown))
             return
-    fail_or_retry(turn, NodeFailed(state.task, node, state.attempt, failure))
+    fail_or_retry(turn, NodeFailed(state.task, node, state.attempt, failure, unknown))
 
 
 def _output(turn: Turn, child: ChildState, output: Raw | None) -> Raw:

@@ -8,6 +8,7 @@ is worked out from the snapshot, so a journal that ends in the middle is gone on
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from typing import Final
 
 import msgspec
@@ -26,7 +27,7 @@ from perdure.kernel.actions import (
 from perdure.kernel.events import NodeCompleted, NodeFailed
 from perdure.kernel.plan import UNDO, GraphPlan, undo_of
 from perdure.kernel.retries import when_again
-from perdure.kernel.run import COMPENSATING, Run
+from perdure.kernel.run import Run
 from perdure.kernel.tasks import stale
 from perdure.kernel.turn import Turn
 from perdure.model.failure import FailureRecord
@@ -39,7 +40,7 @@ _NULL: Final = Raw(b"null")
 def begin_undoing(turn: Turn, reason: str, failure: FailureRecord) -> bool:
     """Begin to undo, if the run ends for a reason after which that is done and there is something
     to undo. `failure`: what the run ends with then."""
-    if not turn.plan.undoes or reason not in turn.plan.undo_on or _next(turn) is None:
+    if not undoes_after(turn, reason) or not any(_is_due(turn, node) for node in turn.run.nodes):
         return False
     turn.emit_for_run(BeginCompensation(reason, failure, turn.run.unknown))
     undo_next(turn)
@@ -58,19 +59,29 @@ def undo_next(turn: Turn) -> None:
     turn.emit(DispatchTask(task, id, queue=turn.plan.nodes[node].queue))
 
 
+def undoes_after(turn: Turn, reason: str) -> bool:
+    """Whether what was done is undone where the run ends for this reason."""
+    return turn.plan.undoes and reason in turn.plan.undo_on
+
+
 def _next(turn: Turn) -> str | None:
     """The node to undo next: of those that completed, or may have, the last one whose undo has
-    not been made."""
-    run, planned = turn.run, turn.plan.nodes
-    found, last = None, 0
-    for node, state in run.nodes.items():
-        if state.completed_no > last and state.status in ("completed", "canceled"):
-            undo = planned[node].undo if node in planned else None
-            if undo is None or undo_of(node) in run.nodes:
-                continue
-            if state.status == "completed" or undo.unknown:
-                found, last = node, state.completed_no
-    return found
+    not been made. The node that was reached last is the undo made last; none reaches others."""
+    run = turn.run
+    done, nodes = run.done, run.nodes
+    at, last = len(done), next(reversed(nodes))
+    if last.endswith(UNDO):
+        number = nodes[last.removesuffix(UNDO)].completed_no
+        at = bisect_left(done, number, key=lambda node: nodes[node].completed_no)
+    before = (done[place] for place in range(at - 1, -1, -1))
+    return next((node for node in before if _is_due(turn, node)), None)
+
+
+def _is_due(turn: Turn, node: str) -> bool:
+    """Whether there is something to undo: the node completed, or may have, and has an undo."""
+    state, planned = turn.run.nodes[node], turn.plan.nodes.get(node)
+    undo = None if planned is None or not state.completed_no else planned.undo
+    return undo is not None and (state.status == "completed" or (state.unknown and undo.unknown))
 
 
 def to_undo(plan: GraphPlan, run: Run) -> tuple[str, ...]:
@@ -90,14 +101,15 @@ def end(turn: Turn, failure: FailureRecord) -> None:
     """The run ends with this failure, for the reason that stopped it."""
     run = turn.run
     status: RunStatus = "canceled" if run.reason == "cancel" else "failed"
-    turn.emit_for_run(FinishRun(status, failure=_told(turn, failure)))
+    turn.emit_for_run(FinishRun(status, failure=told(turn, failure, run.reason)))
 
 
-def _told(turn: Turn, failure: FailureRecord) -> FailureRecord:
+def told(turn: Turn, failure: FailureRecord, reason: str) -> FailureRecord:
     """The run's failure, with what became of what its nodes did: somebody must look at undos that
-    failed, and at nodes of which nobody knows what they did."""
+    failed, and at nodes of which nobody knows what they did. Left as it is where nothing is undone
+    after such an end, and all that was done is known."""
     run = turn.run
-    if run.phase != COMPENSATING and not run.unknown:
+    if not run.unknown and not undoes_after(turn, reason):
         return failure
     nodes = run.nodes
     undone = [node for node, state in nodes.items() if state.status == "compensated"]

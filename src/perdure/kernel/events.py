@@ -48,12 +48,15 @@ class NodeCompleted(msgspec.Struct, frozen=True, gc=False):
 
 
 class NodeFailed(msgspec.Struct, frozen=True, gc=False):
-    """An attempt (counted from 0) ended with a failure, or was given up on."""
+    """An attempt (counted from 0) ended with a failure, or was given up on. `unknown`: whether
+    nobody knows what it did: it was interrupted, say, or what it returned is lost. None: that is
+    told by the kind of its failure."""
 
     task: str
     node: str
     attempt: int
     failure: FailureRecord
+    unknown: bool | None = None
 
 
 class AttemptGivenUp(msgspec.Struct, frozen=True, gc=False):

@@ -10,7 +10,7 @@ from __future__ import annotations
 from msgspec import Raw
 
 from perdure.kernel.actions import FinishRun
-from perdure.kernel.compensation import begin_undoing, end, undo_next
+from perdure.kernel.compensation import begin_undoing, end, told, undo_next
 from perdure.kernel.routing import edge_is_active
 from perdure.kernel.run import COMPENSATING
 from perdure.kernel.turn import NeedLoad, Turn
@@ -42,7 +42,7 @@ def finish(turn: Turn) -> None:
 
 def _fail(turn: Turn, failure: FailureRecord) -> None:
     if not begin_undoing(turn, "failure", failure):
-        turn.emit_for_run(FinishRun("failed", failure=failure))
+        turn.emit_for_run(FinishRun("failed", failure=told(turn, failure, "failure")))
 
 
 def _finish_stopped(turn: Turn) -> None:

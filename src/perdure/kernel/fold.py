@@ -108,15 +108,22 @@ def complete_task(run: Run, action: CompleteTask) -> None:
     nodes[node] = NodeState(before.task, "completed", before.attempt, None, number)
     if action.metadata is not None:
         # A value decoded from a row is a view of it: a copy does not keep the row in memory.
-        run.noted = {**run.noted, **{key: raw.copy() for key, raw in action.metadata.items()}}
+        run.noted = run.noted.adding({key: raw.copy() for key, raw in action.metadata.items()})
 
 
 def fail_task(run: Run, action: FailTask) -> None:
-    """An active task failed for good."""
-    before = leaving(run, action.node, "pending", "failed")
+    """An active task failed for good. One of which nobody knows what it did is numbered as if it
+    had completed: what was done last is undone first."""
+    node, number = action.node, 0
+    before = leaving(run, node, "pending", "failed")
     run.active -= 1
-    _count_failures(run, (action.node,), action.failure)
-    run.nodes[action.node] = NodeState(before.task, "failed", before.attempt)
+    _count_failures(run, (node,), action.failure)
+    if action.unknown:
+        run.unknown += (node,)
+        run.completed = number = run.completed + 1
+    run.nodes[node] = NodeState(
+        before.task, "failed", before.attempt, None, number, unknown=action.unknown
+    )
 
 
 def retry_task(run: Run, action: RetryTask) -> None:
@@ -130,6 +137,7 @@ def retry_task(run: Run, action: RetryTask) -> None:
         first_due=before.first_due,
         not_before=action.not_before,
         child=None if child is None else replace(child, created=None, typed=False),
+        unknown=before.unknown or action.unknown,
     )
 
 
@@ -187,8 +195,8 @@ def cancel_child(run: Run, action: CancelChild) -> None:
 
 
 def cancel_tasks(run: Run, action: CancelTasks) -> None:
-    """The named nodes' tasks end. Those of which nobody knows what they did are numbered as if
-    they had completed: what they did last is undone first."""
+    """The named nodes' tasks end. Those of which nobody knows what they did are numbered, as in
+    `fail_task`."""
     status, number = action.status, 0
     if action.unknown:
         run.unknown += action.nodes
@@ -200,7 +208,9 @@ def cancel_tasks(run: Run, action: CancelTasks) -> None:
         run.active -= 1
         if action.unknown:
             run.completed = number = run.completed + 1
-        run.nodes[node] = NodeState(before.task, status, before.attempt, completed_no=number)
+        run.nodes[node] = NodeState(
+            before.task, status, before.attempt, None, number, unknown=action.unknown
+        )
     if status == "failed":
         _count_failures(run, action.nodes, action.failure)
 
@@ -222,7 +232,8 @@ def reopen_run(run: Run, action: ReopenRun) -> None:
     if action.config is not None or action.config_ref is not None:
         run.config = action.config
     run.status = "running"
-    run.stopping, run.reason, run.phase, run.unknown = None, "", FORWARD, ()
+    run.stopping, run.reason, run.phase, run.done = None, "", FORWARD, ()
+    run.unknown = tuple(node for node in run.unknown if node not in reset)
 
 
 def begin_run(run: Run, action: BeginRun) -> None:
@@ -257,13 +268,16 @@ def begin_compensation(run: Run, action: BeginCompensation) -> None:
     check_phase(run.phase, COMPENSATING)
     run.stopping, run.reason = action.failure, action.reason
     run.phase, run.unknown = COMPENSATING, action.unknown
+    numbers = [(state.completed_no, node) for node, state in run.nodes.items()]
+    run.done = tuple(node for number, node in sorted(numbers) if number)
 
 
 def compensate_task(run: Run, action: CompensateTask) -> None:
     """What the node did, or may have done, is undone."""
     node = action.node
-    unknown = node in run.unknown
-    before = leaving(run, node, "canceled" if unknown else "completed", "compensated")
+    state = run.nodes.get(node)
+    status = state.status if state is not None and state.unknown else "completed"
+    before = leaving(run, node, status, "compensated")
     run.nodes[node] = replace(before, status="compensated")
 
 

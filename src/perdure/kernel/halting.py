@@ -22,16 +22,15 @@ from perdure.kernel.events import (
     RunCancelled,
     TimerFired,
 )
-from perdure.kernel.run import COMPENSATING, GRACE, NodeState, require_running
+from perdure.kernel.run import COMPENSATING, GRACE, require_running
 from perdure.kernel.tasks import complete, stale
 from perdure.kernel.turn import Turn
+from perdure.kernel.untold import end_idle_tasks, perhaps_done, to_come, untold
 from perdure.kernel.wakes import not_due, on_timer_fired
 from perdure.model.durations import SECOND
-from perdure.model.errors import Canceled, TimedOut
+from perdure.model.errors import Canceled
 from perdure.model.failure import FailureRecord
 
-#: Failures of attempts that were asked to stop which do not tell what the attempt did.
-_UNTOLD: Final = frozenset({Canceled.kind, TimedOut.kind})
 _NULL: Final = Raw(b"null")
 
 
@@ -62,29 +61,23 @@ def end_idle(turn: Turn, failure: FailureRecord) -> None:
         node
         for node, state in turn.run.nodes.items()
         if (state.status == "waiting" and node != GRACE)
-        or (state.status == "pending" and _to_come(turn, state))
+        or (state.status == "pending" and to_come(turn, state))
     )
     if turn.plan.may_ask:
         others = drained(turn)
         let_go(turn, others)
         idle = (*idle, *others)
-    if idle:
-        turn.emit_cancel(CancelTasks(failure, idle, "canceled"))
-
-
-def _to_come(turn: Turn, state: NodeState) -> bool:
-    """Whether the attempt has not begun. A child is asked for when its timer says so: until then
-    it has not, however late the timer is."""
-    return state.not_before > turn.now or (state.child is not None and state.not_before > 0)
+    end_idle_tasks(turn, failure, idle)
 
 
 def wind_down(turn: Turn) -> None:
-    """After an event: a child that was found since is asked to end as well, and the timer goes
-    with the last attempt."""
+    """After an event: a child that was found since is asked to end as well (nothing else begins to
+    wait), and the timer goes with the last attempt."""
     run = turn.run
     if run.status != "running" or run.phase == COMPENSATING or run.stopping is None:
         return  # it is undoing, or has been retried
-    end_idle(turn, run.stopping)
+    if turn.plan.may_ask:
+        end_idle(turn, run.stopping)
     grace = run.nodes.get(GRACE)
     if run.active == 1 and grace is not None and grace.status == "waiting":
         turn.emit(ResolveWait(grace.task, GRACE, "canceled"))
@@ -113,15 +106,16 @@ def on_completed(turn: Turn, event: NodeCompleted) -> None:
 
 
 def on_failed(turn: Turn, event: NodeFailed) -> None:
-    """An attempt failed, which is its last; one that timed out, or says that it was canceled, did
-    nobody knows what."""
+    """An attempt failed, which is its last. Where that does not tell what it did, it is given up
+    rather than failed: it is the stop that ends it."""
     turn.ignored = stale(turn, event)
     if turn.ignored is not None:
         return
-    if event.failure.kind in _UNTOLD:
+    if untold(turn, event):
         _give_up(turn, event.failure, (event.node,), unknown=True)
     else:
-        turn.emit(FailTask(event.task, event.node, event.attempt, event.failure))
+        unknown = perhaps_done(turn, event)
+        turn.emit(FailTask(event.task, event.node, event.attempt, event.failure, unknown))
 
 
 def on_attempt_given_up(turn: Turn, event: AttemptGivenUp) -> None:
@@ -131,7 +125,8 @@ def on_attempt_given_up(turn: Turn, event: AttemptGivenUp) -> None:
         return
     why = "it was under way when it was given up" if event.begun else "it had not begun"
     failure = FailureRecord(Canceled.kind, f"the run is to stop: {why}", permanent=True)
-    _give_up(turn, failure, (event.node,), unknown=event.begun)
+    unknown = event.begun or turn.run.nodes[event.node].unknown
+    _give_up(turn, failure, (event.node,), unknown=unknown)
 
 
 def on_timer(turn: Turn, event: TimerFired) -> None:

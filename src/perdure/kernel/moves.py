@@ -21,7 +21,7 @@ TASK_MOVES: Final[Mapping[str, frozenset[str]]] = {
     "waiting": frozenset({"completed", "failed", "canceled"}),
     "completed": frozenset({"compensated"}),
     "skipped": frozenset(),
-    "failed": frozenset(),
+    "failed": frozenset({"compensated"}),
     "canceled": frozenset({"compensated"}),
     "compensated": frozenset(),
 }

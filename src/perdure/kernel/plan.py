@@ -65,6 +65,20 @@ class PlannedUndo(msgspec.Struct, frozen=True):
     code: Any = None
 
 
+class Upstream:
+    """The nodes that stand before one. Looked for when somebody asks: as a list, each node of a
+    long line would hold all of them."""
+
+    __slots__ = ("_node", "_shape")
+
+    def __init__(self, shape: GraphShape, node: str) -> None:
+        self._shape = shape
+        self._node = node
+
+    def __contains__(self, node: object) -> bool:
+        return isinstance(node, str) and self._shape.leads(node, self._node)
+
+
 class PlannedNode(msgspec.Struct, frozen=True):
     """One node. `reads`: the nodes whose outputs its spec and its outgoing conditions can read,
     and for a SWITCH those it may pass through; None when that cannot be told. `step`: the step a
@@ -176,7 +190,7 @@ def undo_of(node: str) -> str:
 def handlings_of(plan: GraphPlan) -> dict[str, Handling]:
     """How the attempts of its nodes, and of their undos, are executed."""
     handlings = {
-        id: Handling(node.type, node.timeout, node.code, True, node.reads)
+        id: Handling(node.type, node.timeout, node.code, True, Upstream(plan.shape, id))
         if node.type == SAGA
         else Handling(node.type, node.timeout, node.code)
         for id, node in plan.nodes.items()

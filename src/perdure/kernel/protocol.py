@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Container, Generator, Mapping
 from typing import Any, Protocol, TypeAlias
 
 import msgspec
@@ -86,7 +86,7 @@ class Handling(msgspec.Struct, frozen=True):
     #: Whether an attempt is given what is around it: the run's input, metadata and outputs.
     around: bool = False
     #: The nodes whose outputs it may read; None = all that completed.
-    reads: tuple[str, ...] | None = ()
+    reads: Container[str] | None = ()
 
 
 class Machine(Protocol):

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from perdure.kernel.actions import FailTask, RetryTask
 from perdure.kernel.events import NodeFailed
 from perdure.kernel.turn import Turn
+from perdure.kernel.untold import perhaps_done, untold
 from perdure.model.durations import MAX_DURATION
 from perdure.model.policy import RetryPolicy
 
@@ -18,10 +19,11 @@ from perdure.model.policy import RetryPolicy
 def fail_or_retry(turn: Turn, event: NodeFailed) -> None:
     """Another attempt if the policy allows it, else the task has failed for good (G-39..G-42)."""
     due = next_attempt(turn, event)
+    task, node, attempt, failure = event.task, event.node, event.attempt, event.failure
     if due is None:
-        turn.emit(FailTask(event.task, event.node, event.attempt, event.failure))
+        turn.emit(FailTask(task, node, attempt, failure, perhaps_done(turn, event)))
     else:
-        turn.emit(RetryTask(event.task, event.node, event.attempt, event.failure, due))
+        turn.emit(RetryTask(task, node, attempt, failure, due, untold(turn, event)))
 
 
 def next_attempt(turn: Turn, event: NodeFailed) -> int | None:

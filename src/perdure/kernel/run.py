@@ -12,6 +12,7 @@ import msgspec
 from msgspec import Raw
 
 from perdure.kernel.moves import NEW
+from perdure.kernel.notes import NO_NOTES, Notes
 from perdure.model.errors import InvalidRequest, RunFinished
 from perdure.model.failure import FailureRecord
 
@@ -38,8 +39,8 @@ class NodeState(msgspec.Struct, frozen=True, gc=False):
     """A reached node: its task, where it stands, and a SWITCH's recorded choice.
 
     `branches`: None = none recorded; () = recorded, nothing chosen. `completed_no`: its
-    place among the run's completions, from 1; 0 = not completed. `first_due`: when its first
-    attempt could begin, while one is pending; 0 = none is.
+    place among the run's completions and unknown ends, from 1; 0 = neither. `first_due`: when its
+    first attempt could begin, while one is pending; 0 = none is.
     """
 
     task: str
@@ -57,6 +58,8 @@ class NodeState(msgspec.Struct, frozen=True, gc=False):
     awaited_signal: str | None = None
     #: Of a pending call that waits for another run, or is to ask for one again.
     child: ChildState | None = None
+    #: Of a run that can undo: an attempt ended, and nobody knows what it did (kernel.untold).
+    unknown: bool = False
 
 
 class KeptSignal(msgspec.Struct, frozen=True, gc=False):
@@ -101,8 +104,10 @@ class Run(msgspec.Struct, gc=False):
     reason: str = ""
     phase: str = FORWARD
     unknown: tuple[str, ...] = ()
-    #: What steps noted for later ones, as JSON text by key.
-    noted: dict[str, Raw] = {}
+    #: While it undoes: what had completed by then, or may have, in that order.
+    done: tuple[str, ...] = ()
+    #: What steps noted for later ones.
+    noted: Notes = NO_NOTES
     #: How often a workflow began, this time included.
     life: int = 1
     #: The carrier of the trace that the start belongs to: nothing is decided by it.

@@ -75,7 +75,7 @@ def on_run_retried(turn: Turn, event: RunRetried) -> None:
     if run.active or run.status == "running":
         raise RunActive(f"the run still has {run.active} active task(s): cancel it first")
     again = _restarts(turn, event.node)
-    behind = [other for node in again for other in plan.shape.descendants(node)]
+    behind = plan.shape.behind(again)
     gone = [node for node in run.nodes if node not in plan.nodes]
     turn.emit_reopen(
         ReopenRun(

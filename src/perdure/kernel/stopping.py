@@ -11,12 +11,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from perdure.kernel.actions import CancelTasks, FailTask, FinishRun, SetPaused
+from perdure.kernel.actions import FailTask, FinishRun, SetPaused
 from perdure.kernel.children import let_go
+from perdure.kernel.compensation import told
 from perdure.kernel.events import DeadlineReached, RunCancelled, RunPaused, RunUnpaused
 from perdure.kernel.halting import end_idle, halt, undone_for
 from perdure.kernel.run import require_running
 from perdure.kernel.turn import Turn
+from perdure.kernel.untold import end_all_tasks, given_up
 from perdure.kernel.waits import fail
 from perdure.model.errors import Canceled, TimedOut
 from perdure.model.failure import FailureRecord
@@ -38,8 +40,8 @@ def on_run_cancelled(turn: Turn, event: RunCancelled) -> None:
         return
     nodes = active_nodes(turn)
     let_go(turn, nodes)
-    turn.emit_cancel(CancelTasks(failure, nodes))
-    turn.emit_for_run(FinishRun("canceled", failure=failure))
+    end_all_tasks(turn, failure, nodes)
+    turn.emit_for_run(FinishRun("canceled", failure=told(turn, failure, "cancel")))
 
 
 def on_deadline_reached(turn: Turn, event: DeadlineReached) -> None:
@@ -60,10 +62,11 @@ def on_deadline_reached(turn: Turn, event: DeadlineReached) -> None:
     let_go(turn, active)
     for node, state in list(run.nodes.items()):
         if state.status == "pending":
-            turn.emit(FailTask(state.task, node, state.attempt, failure))
+            unknown = turn.plan.undoes and given_up(turn, state)
+            turn.emit(FailTask(state.task, node, state.attempt, failure, unknown))
         elif state.status == "waiting":
             fail(turn, node, state, failure)
-    turn.emit_for_run(FinishRun("failed", failure=failure))
+    turn.emit_for_run(FinishRun("failed", failure=told(turn, failure, "timeout")))
 
 
 def _before(nodes: Sequence[str]) -> str:
@@ -78,6 +81,8 @@ def stop_the_rest(turn: Turn) -> None:
     active (or, where that is undone then, asks it to end); `drain` ends what only waits, asks the
     runs that were made for this one to end, and lets these and running attempts finish (D-17)."""
     run = turn.run
+    if not (turn.failed_now or turn.plan.may_ask):
+        return  # done when it failed: nothing begins to wait since, unless a child is found
     first, reason = run.failures[run.old_failures]
     failure = FailureRecord(
         Canceled.kind, f"canceled because node {first} failed: {reason.message}", permanent=True
@@ -88,9 +93,8 @@ def stop_the_rest(turn: Turn) -> None:
         halt(turn, failure, why)
     else:
         nodes = active_nodes(turn)
-        if nodes:
-            let_go(turn, nodes)
-            turn.emit_cancel(CancelTasks(failure, nodes))
+        let_go(turn, nodes)
+        end_all_tasks(turn, failure, nodes)
 
 
 def active_nodes(turn: Turn) -> tuple[str, ...]:

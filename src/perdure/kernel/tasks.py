@@ -92,7 +92,7 @@ def complete(turn: Turn, event: NodeCompleted) -> None:
     if node not in turn.plan.nodes:
         message = f"node {node} is not in version {turn.plan.version} of the definition"
         failure = FailureRecord("routing", message, permanent=True)
-        turn.emit(FailTask(event.task, node, event.attempt, failure))
+        turn.emit(FailTask(event.task, node, event.attempt, failure, turn.plan.undoes))
         return
     turn.emit(CompleteTask(event.task, node, event.attempt, event.output, None, event.metadata))
     turn.remember(node, event.output)

@@ -21,6 +21,7 @@ from perdure.kernel.protocol import Deps, Load, Loaded
 from perdure.kernel.run import KeptSignal, NodeState, Run, put_back
 from perdure.kernel.scope import SystemView, TaskViews
 from perdure.model.errors import PayloadMissing
+from perdure.model.failure import FailureRecord
 
 #: The output of a control node.
 EMPTY: Final = Raw(b"{}")
@@ -42,7 +43,7 @@ class Turn:
     """One run's snapshot, its definition's plan, and the decision in the making."""
 
     __slots__ = (
-        "_kept", "_new_id", "_saved", "_scope", "_undo", "_used", "_whole", "actions",
+        "_kept", "_new_id", "_saved", "_scope", "_undo", "_used", "_whole", "actions", "answers",
         "deps", "drawn", "ignored", "now", "outputs", "payloads", "plan", "run",
         "signal_delivered", "views",
     )  # fmt: skip
@@ -67,6 +68,9 @@ class Turn:
         self._undo: list[tuple[str, NodeState | None]] = []
         #: Nodes, outputs and views as they were before the run was reopened in this decision.
         self._whole: tuple[dict[str, Any], dict[str, Any], dict[str, Any]] | None = None
+        #: What gates said while this decision is in the making, and of which input: asked once,
+        #: however often the decision is made again.
+        self.answers: dict[str, tuple[Raw | None, bool | FailureRecord]] = {}
         #: Ids drawn for decisions that were not made: they are drawn again first.
         self.drawn: list[str] = []
         self._used = 0
@@ -121,6 +125,8 @@ class Turn:
         self.payloads = _NO_PAYLOADS
         if self._used:
             del self.drawn[: self._used]
+        if self.answers:
+            self.answers.clear()
         if self.ignored is not None:
             self.run.at = self._saved.at
         else:
@@ -160,6 +166,11 @@ class Turn:
         id = self._new_id()
         drawn.append(id)
         return id
+
+    @property
+    def failed_now(self) -> bool:
+        """A node failed for good in this decision, or the run was reopened."""
+        return self.run.failures is not self._saved.failures
 
     @property
     def gives_up(self) -> bool:

@@ -115,10 +115,14 @@ class Failure(PerdureError):
     Only `kind`, `message`, `permanent` and `details` are recorded. `retry_after` sets the delay
     before the next attempt, within the limits of the retry policy. A class whose kind begins with
     "workflow." raises InvalidOptions: those are perdure's own.
+
+    `compensated`, of what a run ended with: what it had done was undone, all of it, and there is
+    no step of which nobody knows whether it did something that was not undone. False of all else.
     """
 
     kind: str = ""
     permanent: bool = False
+    compensated: bool = False
 
     def __init_subclass__(cls, *, kind: str = "", permanent: bool | None = None) -> None:
         super().__init_subclass__()
@@ -165,10 +169,9 @@ class StepFailed(Failure):
 
 class RunFailed(Failure):
     """A run ended failed, and no class of yours has the recorded kind. `run` is its handle;
-    `compensated`: whether something was undone, and all undos succeeded."""
+    `compensated`: see Failure."""
 
     run: Any = None
-    compensated: bool = False
 
 
 class Permanent(Failure, permanent=True):

@@ -53,10 +53,23 @@ class GraphShape:
         """Every node reachable from `node`, itself not counted, in breadth-first order."""
         return [n for n in self._walk([node], self.successors) if n != node]
 
-    def ancestors(self, node: str) -> list[str]:
-        """Every node from which `node` can be reached, itself not counted."""
-        sources = {n: tuple(e.source for e in inc) for n, inc in self.incoming.items()}
-        return [n for n in self._walk([node], sources) if n != node]
+    def behind(self, nodes: Iterable[str]) -> list[str]:
+        """Every node that can be reached from some of these by an edge at least, once."""
+        after = (other for node in nodes for other in self.successors[node])
+        return self._walk(after, self.successors)
+
+    def leads(self, earlier: str, later: str) -> bool:
+        """Whether `later` can be reached from `earlier`, another node. Looks backwards from
+        `later`, what stands next to it first."""
+        queue, seen = [later], {later}
+        for node in queue:  # grows while it is walked
+            for edge in self.incoming[node]:
+                if edge.source == earlier:
+                    return True
+                if edge.source not in seen:
+                    seen.add(edge.source)
+                    queue.append(edge.source)
+        return False
 
     def leaves(self) -> list[str]:
         """The nodes without outgoing edges, in document order."""

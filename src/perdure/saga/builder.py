@@ -130,15 +130,17 @@ class Saga(Definition[P, Outputs]):
         graph or saga: then a run of it is asked for, with the payload, and waited for; it is named
         in the record, and an engine has to serve it. undo: a
         function of the context that undoes what the step did, called when the run fails, times out
-        or is canceled after the step completed; in reverse order of completion.
+        or is canceled after the step completed, or may have done something; in reverse order.
 
         depends_on: the names of the steps it waits for; left out, the step declared before it;
         [] = it begins with the run. when: asked with the payload when its turn comes; if it says
         no the step is skipped, and what waits for it goes on. retry, undo_retry: executions in
         all, or a Retry; one unless said. timeout, undo_timeout: of each attempt; no limit unless
-        said. undo_unknown: whether it is also undone where the run was stopped in the middle of an
-        attempt and nobody knows how that ended (True unless said): then undo must cope with a step
-        that did nothing. An attempt that failed, also by its timeout, is not undone.
+        said. undo_unknown: whether it is also undone where an attempt was begun, nobody knows what
+        it did, and no later one completed (True unless said): its time was over, it was stopped in
+        the middle or lost with its process, or returned what cannot be recorded. Then undo must
+        cope with a step that did nothing, and has no output of it. A step whose attempts all
+        raised errors of their own did nothing, and is not undone.
         """
         part, problems = part_of(
             name,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from perdure.model.graph_rules import cycles
@@ -19,15 +20,16 @@ def whole_problems(parts: Sequence[Part]) -> Iterator[str]:
     if not parts:
         yield 'it has no steps: add some, .step("name", function)'
     names = [part.name for part in parts]
-    for name in dict.fromkeys(names):
-        if names.count(name) > 1:
-            yield f"step {name}: declared {names.count(name)} times, give each a name of its own"
+    known = Counter(names)
+    for name, times in known.items():
+        if times > 1:
+            yield f"step {name}: declared {times} times, give each a name of its own"
     for part in parts:
         for other in part.after or ():
             if other == part.name:
                 yield f"step {part.name}: it would wait for itself, leave it out of depends_on"
-            elif other not in names:
-                hint = did_you_mean(other, list(dict.fromkeys(names)))
+            elif other not in known:
+                hint = did_you_mean(other, list(known))
                 yield f"step {part.name}: depends_on names {other!r}, and there is none; {hint}"
         yield from illegible(part)
 

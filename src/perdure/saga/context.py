@@ -17,6 +17,7 @@ from perdure.codec.values import INLINE_LIMIT
 from perdure.flow.codec import Codec, read, written
 from perdure.flow.step import Step
 from perdure.flow.typed import Reader, or_null, reader
+from perdure.kernel.notes import Notes
 from perdure.model.errors import InvalidRequest, Permanent
 from perdure.model.step_context import StepContext
 
@@ -24,8 +25,20 @@ P_co = TypeVar("P_co", covariant=True)
 R = TypeVar("R")
 T = TypeVar("T")
 
+#: The most that a note's key, and all notes of a run, may take: they are in memory, and in each
+#: row that records some.
+KEY_LIMIT: Final = 256
+NOTES_LIMIT: Final = 1024 * 1024
+MOST_NOTES: Final = 10_000
+
 _plain: Final = reader(None, "note")
 _UNREAD: Final[Any] = object()
+
+
+class Given(Protocol):
+    """What steps gave, as it is recorded."""
+
+    def get(self, node: str, /) -> Raw | None: ...
 
 
 class Surroundings(Protocol):
@@ -34,11 +47,11 @@ class Surroundings(Protocol):
     @property
     def payload(self) -> Raw | None: ...
     @property
-    def outputs(self) -> Mapping[str, Raw]: ...
+    def outputs(self) -> Given: ...
     @property
     def metadata(self) -> Mapping[str, str]: ...
     @property
-    def noted(self) -> Mapping[str, Raw]: ...
+    def noted(self) -> Notes: ...
 
 
 class Readers(Protocol):
@@ -53,7 +66,7 @@ class Readers(Protocol):
 class SagaContext(StepContext, Generic[P_co]):
     """One attempt of a saga's step or undo, seen from inside its function."""
 
-    __slots__ = ("_around", "_inner", "_payload", "_readers", "_values", "noted")
+    __slots__ = ("_around", "_inner", "_notes", "_payload", "_readers", "_values", "noted")
 
     def __init__(
         self, inner: StepContext, around: Surroundings, readers: Readers, values: Codec | None
@@ -65,6 +78,8 @@ class SagaContext(StepContext, Generic[P_co]):
         self._readers = readers
         self._values = values
         self._payload: Any = _UNREAD
+        #: What was noted before, and by this attempt.
+        self._notes = around.noted
         #: What this attempt noted, as it is recorded once the attempt has completed.
         self.noted: dict[str, Raw] = {}
 
@@ -109,25 +124,31 @@ class SagaContext(StepContext, Generic[P_co]):
     def get(self, key: str, default: Any = None) -> Any:
         """What was noted last under a key, as JSON makes it: by this attempt, by a step or undo
         that completed before, or by whoever started the run (`metadata=`)."""
-        note = self.noted.get(key) or self._around.noted.get(key)
+        note = self._notes.get(key)
         if note is not None:
             return self._read(_plain, note)
         return self._around.metadata.get(key, default)
 
     def set(self, key: str, value: object) -> None:
         """Note a value: recorded once this attempt has completed, and seen by every later step
-        and undo. Small things: at most 4 KiB of JSON, what is larger is for outputs. Raises
-        InvalidRequest for what cannot be noted."""
-        named: Any = key  # types are no promise
-        if not isinstance(named, str) or not named:
-            raise InvalidRequest(f"a note's key is a text, and not {key!r}")
+        and undo. Small things: at most 4 KiB of JSON, what is larger is for outputs, under a key
+        of 1 to 256 bytes; in a run at most 10,000 notes that take 1 MiB, keys and all. Raises
+        InvalidRequest for what cannot be noted, and notes nothing then."""
+        _check_key(key)
         note = written(value, self._values)
         if len(bytes(note)) > INLINE_LIMIT:
             raise InvalidRequest(
                 f"the note {key!r} takes {len(bytes(note)):,} bytes, at most {INLINE_LIMIT:,}: "
                 "return it from the step, and read it with ctx.output()"
             )
-        self.noted[key] = note
+        notes = self._notes.adding({key: note})
+        if len(notes) > MOST_NOTES or notes.size > NOTES_LIMIT:
+            raise InvalidRequest(
+                f"with the note {key!r} run {self.run_id} would have {len(notes):,} notes of "
+                f"{notes.size:,} bytes: at most {MOST_NOTES:,} of {NOTES_LIMIT:,} bytes, what "
+                "grows is for outputs or for a store of yours"
+            )
+        self._notes, self.noted[key] = notes, note
 
     def _read(self, how: Reader, data: Raw) -> Any:
         try:
@@ -168,3 +189,19 @@ class SagaContext(StepContext, Generic[P_co]):
     def resource(self, type: type[T], /) -> T:
         """See StepContext.resource."""
         return self._inner.resource(type)
+
+
+def _check_key(key: Any) -> None:  # types are no promise
+    if not isinstance(key, str) or not key:
+        raise InvalidRequest(f"a note's key is a text, and not {key!r}")
+    try:
+        size = len(key.encode())
+    except UnicodeEncodeError:
+        raise InvalidRequest(
+            f"a note's key cannot be written down: decode what {key[:32]!a} was read from"
+        ) from None
+    if size > KEY_LIMIT:
+        raise InvalidRequest(
+            f"the key of a note takes {size:,} bytes, at most {KEY_LIMIT}: name it in a word or "
+            f"two, and put into the value what {key[:32]!r}… says"
+        )

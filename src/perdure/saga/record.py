@@ -170,7 +170,6 @@ def _planned(step: StepRecord, shape: GraphShape, code: Code) -> PlannedNode:
         id=step.name,
         type=shape.types[step.name],
         spec=_NO_INPUT if step.child is None else ChildSpec(step.child),
-        reads=tuple(shape.ancestors(step.name)) if step.child is None else (),
         retry=step.retry,
         timeout=step.timeout,
         queue=step.queue,

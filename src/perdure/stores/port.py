@@ -476,10 +476,10 @@ class Store(Protocol):
     async def claim_runs(
         self, worker: str, definitions: Sequence[str], limit: int
     ) -> Sequence[Claim]:
-        """Take due runs of these definitions (names), earliest first: owner set, epoch + 1. One
-        with LONE_CRASHES or more comes alone, though more may be due: ask again until nothing
-        comes. One past CRASH_LIMIT is stalled until its deadline instead. A stalled run whose time
-        has come (Stall.until) is due like any other."""
+        """Take due runs of these definitions (names), earliest first: owner set, epoch + 1, and
+        `ready_at` kept: nobody had the run since. One with LONE_CRASHES or more comes alone, though
+        more may be due: ask again until nothing comes. One past CRASH_LIMIT is stalled until its
+        deadline instead. A stalled run whose time has come (Stall.until) is due like any other."""
 
     async def give_back(
         self, worker: str, claim: Claim, stalled: str | None, until: int = NEVER

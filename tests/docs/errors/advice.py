@@ -161,7 +161,8 @@ GROUPS: Final = [
                 "class: then that class is raised instead. After a saga `details` says what was "
                 "`undone`, whose undo failed (`undo_failed`), and whose end nobody knows "
                 "(`unknown`): somebody must look at those of the last two that are not in the "
-                "first. `compensated`: something was undone, and no undo failed.",
+                "first. `compensated`, of every failure of a run: something was undone, and there "
+                "is no such step.",
                 "by a retry",
                 "`Run.retry` goes on from what failed, and does again what a saga undid. Another "
                 "run with another id is safe once nothing of this one stands.",

@@ -5,11 +5,16 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import Any
 
+from msgspec import Raw
+
 from perdure.client.engine import Engine
+from perdure.engine.handlers.port import Around, Attempt
 from perdure.flow.registry import Registry
 from perdure.flow.step import step
+from perdure.kernel.notes import NO_NOTES
+from perdure.model.step_context import StepContext
 from perdure.saga.builder import Saga
-from perdure.saga.context import SagaContext
+from perdure.saga.context import MOST_NOTES, SagaContext
 from tests.docs.messages.case import Case, Section, raised, told
 from tests.virtual.engines import engine_on
 from tests.virtual.loop import run
@@ -32,6 +37,18 @@ PAYMENT = Saga("payment", int).step("charge", charge)
 def declared(key: str, title: str, code: str, make: Callable[[], Saga[Any]]) -> Case:
     """A saga that an engine refuses."""
     return raised(f"saga.{key}", title, code, lambda _: Registry.of([make()]))
+
+
+FULL = NO_NOTES.adding({f"seen-{n}": Raw(b"true") for n in range(MOST_NOTES)})
+
+
+def noted(key: str, title: str, code: str, name: str, value: object) -> Case:
+    """A note that a step cannot make, in a run that has as many as there may be."""
+    attempt = Attempt("payment", "order-7", "charge", "SAGA", "t1", 0, None)
+    notes = FULL if key == "all" else NO_NOTES
+    around = Around(None, {}, {}, notes)
+    made: SagaContext[Any] = SagaContext(StepContext(attempt), around, PAYMENT.built.readers, None)
+    return raised(f"saga.note-{key}", title, code, lambda _: made.set(name, value))
 
 
 def asked(key: str, title: str, code: str, act: Callable[[Engine], Awaitable[Any]]) -> Case:
@@ -73,6 +90,19 @@ SECTIONS = [
                      lambda: Saga("payment", int)
                      .step("charge", charge, undo=refund)),  # type: ignore[arg-type]
             declared("empty", "no steps", 'Saga("payment", int)', lambda: Saga("payment", int)),
+        ],
+    ),
+    Section(
+        "Notes of a saga's steps",
+        "",
+        [
+            noted("large", "a note that is large", 'ctx.set("receipt", pdf)',
+                  "receipt", "x" * 5000),
+            noted("key", "a key that says it all", 'ctx.set(f"{order}", True)',
+                  "Order(id=1, " + "lines=[" * 60, True),
+            noted("unicode", "a key that is no text", 'ctx.set(name, True)', "caf\udce9", True),
+            noted("empty", "a key that is empty", 'ctx.set("", True)', "", True),
+            noted("all", "one note too many", 'ctx.set(f"seen-{n}", True)', "seen-10000", True),
         ],
     ),
     Section(

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 from perdure.kernel.actions import (
     BeginCompensation,
+    CancelTasks,
     CompensateTask,
     CompleteTask,
     CreateTask,
     DispatchTask,
+    FailTask,
     FinishRun,
     ReopenRun,
     RetryTask,
@@ -20,6 +22,7 @@ from perdure.kernel.actions import (
 from perdure.kernel.plan import UNDO, GraphPlan, undo_of
 from perdure.kernel.run import COMPENSATING, FORWARD, GRACE
 from perdure.model.failure import FailureRecord
+from tests.property.kernel.doubts import Doubts
 from tests.property.kernel.graphs import Drawn, Link
 from tests.property.kernel.watched import Watched
 
@@ -34,6 +37,8 @@ class Ledger(Watched):
         self.why: FailureRecord | None = None
         self.undone: list[str] = []
         self.completed_undo: str | None = None
+        #: What is known of how attempts ended, by the events.
+        self.doubts = Doubts()
 
     def due(self) -> list[str]:
         """What is to be undone, the next one first."""
@@ -42,13 +47,18 @@ class Ledger(Watched):
             undo = self.plan.undos.get(undo_of(node))
             if undo is None or undo_of(node) in self.run.nodes:
                 continue
-            unknown = node in self.run.unknown and state.status == "canceled" and undo.unknown
-            if state.status == "completed" or unknown:
+            unknown = node in self.run.unknown and state.status in ("canceled", "failed")
+            if state.status == "completed" or (unknown and undo.unknown):
                 found.append((state.completed_no, node))
         return [node for _, node in sorted(found, reverse=True)]
 
     def _check(self, action: object) -> None:
         node = getattr(action, "node", "")
+        if self.plan.undoes and not node.endswith(UNDO):
+            self.doubts.judge(action, self.run.nodes)
+            assert isinstance(action, FailTask | CancelTasks | ReopenRun) or (
+                sorted(self.doubts.ended) == sorted(self.run.unknown)
+            )
         if node == GRACE:
             assert self.run.stopping is not None
             assert self.run.phase == FORWARD
@@ -97,6 +107,8 @@ class Ledger(Watched):
             return
         assert action.failure is not None
         reason = run.reason or ("cancel" if action.status == "canceled" else "failure")
+        if self.doubts.ended:
+            assert action.failure.details["unknown"] == list(run.unknown)
         if self.why is None:
             timed_out = action.failure.kind == "workflow.timeout" and reason == "failure"
             assert reason not in plan.undo_on or timed_out or not self.due()

@@ -14,8 +14,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
+from perdure.kernel.actions import Transition
 from perdure.kernel.events import (
     AttemptGivenUp,
+    ChildFinished,
     DeadlineReached,
     Event,
     NodeCompleted,
@@ -40,6 +42,14 @@ UNDOS = st.builds(
     retry=st.sampled_from([RetryPolicy(), RetryPolicy(attempts=2, initial=SECOND)]),
     unknown=st.booleans(),
 )
+#: Kinds and details of runs that failed or were canceled.
+CHILD_ENDS: list[tuple[str, Any]] = [
+    ("workflow.timeout", None),
+    ("Boom", {"undone": ["x"], "undo_failed": [], "unknown": ["x"]}),
+    ("workflow.timeout", {"undone": [], "undo_failed": [], "unknown": []}),
+    ("Boom", {"undone": ["x"], "undo_failed": ["y"], "unknown": []}),
+    ("Boom", {"undone": [], "undo_failed": [], "unknown": ["x"]}),
+]
 GATES: st.SearchStrategy[bool | Exception] = st.sampled_from([True, True, False, ValueError("no")])
 
 
@@ -78,6 +88,18 @@ class Undoing(Restless):
         self.h = Harness(plan, live=True)
         self.watched: Ledger = Ledger(graph, plan)
 
+    def apply(self, event: Event) -> Transition | None:
+        self.watched.doubts.event = event
+        return super().apply(event)
+
+    def children(self) -> list[Event]:
+        """Some say what became of what they did."""
+        events = super().children()
+        for event in [e for e in events if isinstance(e, ChildFinished) and e.failure is not None]:
+            kind, details = self.pick(st.sampled_from(CHILD_ENDS))
+            events.append(replace(event, failure=FailureRecord(kind, "late", details=details)))
+        return events
+
     def begins(self, event: RunRetried) -> set[str]:
         again = {n for n, s in self.h.nodes.items() if s.status == "compensated"}
         return again | super().begins(event)
@@ -100,7 +122,8 @@ class Undoing(Restless):
                 permanent = state.attempt >= drawn.tries and drawn.ends == "permanent"
                 kind = self.pick(st.sampled_from(["Error", "Error", "workflow.timeout"]))
                 failure = FailureRecord(kind, "boom", permanent=permanent)
-                events.append(NodeFailed(state.task, node, state.attempt, failure))
+                known = self.pick(st.sampled_from([None, None, True, False]))
+                events.append(NodeFailed(state.task, node, state.attempt, failure, known))
         return events * 2
 
     def orders(self) -> list[Event]:
@@ -183,5 +206,5 @@ def test_a_stop_at_any_moment_leaves_done_only_what_could_not_be_undone(
         assert world.watched.undone == []
     else:
         assert "completed" not in statuses.values()
-        unknown = {node for node in h.run.unknown if statuses[node] == "canceled"}
+        unknown = {node for node in h.run.unknown if statuses[node] in ("canceled", "failed")}
         assert unknown == set(h.run.unknown) & sure

@@ -9,11 +9,12 @@ from typing import Any
 
 import pytest
 
-from perdure import Engine, Saga, SagaContext
+from perdure import Engine, Retry, Saga, SagaContext
 from perdure.client.run import Run
+from perdure.model.durations import SECOND
 from perdure.model.errors import Canceled, RunFailed
 from tests.virtual.engines import engine_on, killed
-from tests.virtual.loop import run, settle
+from tests.virtual.loop import VirtualClock, run, settle
 from tests.virtual.stores import LateStore, VirtualStore
 
 STORES = pytest.mark.parametrize("kind", [VirtualStore, LateStore])
@@ -47,6 +48,7 @@ async def stubborn(ctx: SagaContext[str]) -> str:
 
 
 async def complains(ctx: SagaContext[str]) -> None:
+    """Stopped in the middle, it says what it likes: that tells nothing of what it had asked for."""
     try:
         await asyncio.sleep(100)
     except asyncio.CancelledError as error:
@@ -94,7 +96,7 @@ async def begun(engine: Engine, saga: Saga[str]) -> Run[Any]:
     [
         (slow, ["second", "first"], ["second"], ["second begins"]),
         (stubborn, ["second", "first"], [], ["charged, canceled=True"]),
-        (complains, ["first"], [], []),
+        (complains, ["second", "first"], ["second"], []),
     ],
 )
 def test_how_an_attempt_ends_when_it_is_asked_to_stop_counts(
@@ -189,6 +191,36 @@ def test_what_was_under_way_in_a_process_that_died_is_undone_and_never_begun_aga
         async with engine_on(store, saga) as engine:
             assert await details(engine.get(saga, "1")) == (["second", "first"], ["second"])
             assert SEEN == ["second~undo", "first~undo"]
+
+    run(main())
+
+
+class Behind(VirtualClock):
+    """Of a machine whose clock was set back by an hour."""
+
+    def now(self) -> int:
+        return super().now() - 3600 * SECOND
+
+    def correct(self, by: int) -> None:
+        """It stays as it is."""
+
+
+@pytest.mark.rule("D-18")
+def test_what_waited_for_its_time_had_begun_by_the_clock_of_who_stopped_the_run() -> None:
+    async def again(ctx: SagaContext[str]) -> None:
+        if ctx.attempt == 1:
+            raise ValueError("busy")
+        await deaf(ctx)
+
+    async def main() -> None:
+        store, saga = VirtualStore(), of(again, retry=Retry(2, initial=1))
+        async with killed(store, saga) as engine:
+            started = await begun(engine, saga)
+            await asyncio.sleep(5)
+            await started.cancel("enough")
+            await asyncio.sleep(1)
+        async with engine_on(store, saga, clock=Behind) as engine:
+            assert await details(engine.get(saga, "1")) == (["second", "first"], ["second"])
 
     run(main())
 

@@ -78,7 +78,7 @@ def test_the_tables_are_exactly_these() -> None:
         "waiting": {"completed", "failed", "canceled"},
         "completed": {"compensated"},
         "skipped": set(),
-        "failed": set(),
+        "failed": {"compensated"},
         "canceled": {"compensated"},
         "compensated": set(),
     } == TASK_MOVES
@@ -164,8 +164,14 @@ def test_what_nobody_knows_is_undone_as_if_it_had_completed() -> None:
     FOLDS[CancelTasks](run, CancelTasks(BOOM, ("a",), "canceled", True))
     assert (run.unknown, run.completed, run.nodes["a"].completed_no) == (("a",), 1, 1)
     FOLDS[CompensateTask](run, CompensateTask("t1", "a"))
-    assert run.nodes["a"] == NodeState("t1", "compensated", completed_no=1)
-    for node in ("a", "b"):
+    assert run.nodes["a"] == NodeState("t1", "compensated", completed_no=1, unknown=True)
+    run.nodes["c"] = NodeState("t3", "pending")
+    FOLDS[FailTask](run, FailTask("t3", "c", 0, BOOM, unknown=True))
+    assert (run.unknown, run.completed, run.failures) == (("a", "c"), 2, (("c", BOOM),))
+    FOLDS[CompensateTask](run, CompensateTask("t3", "c"))
+    assert run.nodes["c"] == NodeState("t3", "compensated", completed_no=2, unknown=True)
+    run.nodes["d"] = NodeState("t4", "failed")
+    for node in ("a", "b", "d"):
         with pytest.raises(IllegalMove):
             FOLDS[CompensateTask](run, CompensateTask("t1", node))
 
@@ -173,6 +179,7 @@ def test_what_nobody_knows_is_undone_as_if_it_had_completed() -> None:
 @pytest.mark.rule("D-18")
 def test_undoing_begins_once_and_ends_with_a_retry() -> None:
     run = a_run("completed")
+    run.nodes["a"] = NodeState("t1", "completed", completed_no=1)
     FOLDS[RequestStop](run, RequestStop(FailureRecord("workflow.canceled", "first"), "cancel"))
     FOLDS[RequestStop](run, RequestStop(BOOM, "timeout"))
     assert run.stopping is not None
@@ -184,8 +191,13 @@ def test_undoing_begins_once_and_ends_with_a_retry() -> None:
     with pytest.raises(IllegalMove, match="compensating cannot become compensating"):
         FOLDS[BeginCompensation](run, BeginCompensation("failure", BOOM))
     FOLDS[FinishRun](run, FinishRun("failed"))
+    assert run.done == ("a",)
     FOLDS[ReopenRun](run, ReopenRun("2", "h2", ("a",)))
-    assert (run.stopping, run.reason, run.phase, run.unknown) == (None, "", FORWARD, ())
+    assert (run.stopping, run.reason, run.phase, run.done) == (None, "", FORWARD, ())
+    assert run.unknown == ("x",), "nobody knows it yet"
+    FOLDS[FinishRun](run, FinishRun("failed"))
+    FOLDS[ReopenRun](run, ReopenRun("2", "h2", ("x",)))
+    assert run.unknown == ()
 
 
 @pytest.mark.rule("G-34", "G-32")

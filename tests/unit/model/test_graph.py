@@ -48,9 +48,15 @@ def test_descendants_are_walked_breadth_first() -> None:
     assert BUSH.descendants("e") == []
 
 
-def test_ancestors_are_all_that_lead_here() -> None:
-    assert set(BUSH.ancestors("f")) == {"a", "b", "c"}
-    assert BUSH.ancestors("a") == []
+def test_what_stands_behind_some_is_walked_once() -> None:
+    assert BUSH.behind(["d", "b", "e"]) == ["e", "f"]
+    assert BUSH.behind(["a", "d"]) == ["d", "b", "c", "e", "f"]
+    assert BUSH.behind([]) == []
+
+
+def test_a_node_leads_to_all_that_can_be_reached_from_it_and_not_to_itself() -> None:
+    assert {node for node in BUSH.types if BUSH.leads(node, "f")} == {"a", "b", "c"}
+    assert not BUSH.leads("a", "a")
 
 
 def test_a_node_apart_is_an_entry_and_a_leaf() -> None:

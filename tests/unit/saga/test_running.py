@@ -154,6 +154,64 @@ def test_a_note_is_small_and_says_where_large_things_go() -> None:
         asyncio.run(main())
 
 
+def noting(*notes: tuple[Any, Any], before: int = 0) -> list[str]:
+    """What a step is told that makes these notes, after others that made `before`."""
+    told: list[str] = []
+
+    async def first(ctx: SagaContext[Order]) -> None:
+        for n in range(before):
+            ctx.set(f"k{n}", n)
+
+    async def second(ctx: SagaContext[Order]) -> None:
+        for key, value in notes:
+            try:
+                ctx.set(key, value)
+            except InvalidRequest as error:
+                told.append(str(error))
+
+    async def undo(ctx: SagaContext[Order]) -> None:
+        told.append("undone")
+
+    async def bad(ctx: SagaContext[Order]) -> None:
+        raise ValueError("no stock")
+
+    made = saga().step("first", first, undo=undo).step("second", second).step("bad", bad)
+
+    async def main() -> None:
+        async with TestEngine([made]) as engine:
+            with pytest.raises(RunFailed, match="no stock"):
+                await engine.run(made, Order("1"))
+
+    asyncio.run(main())
+    assert told.pop() == "undone"
+    return told
+
+
+@pytest.mark.rule("S-7", "S-8")
+def test_what_cannot_be_noted_is_refused_at_the_call_and_the_run_goes_on() -> None:
+    assert noting(("k" * 256, 1), ("é" * 128, "x" * 4094)) == []
+    refused = noting(
+        ("\ud800", 1), ("k" * 257, 1), ("é" * 129, 1), ("", 1), (5, 1), ("a", "\ud800"),
+        ("b", float("nan")), ("c", object()), ("d", "x" * 4095),
+    )  # fmt: skip
+    assert len(refused) == 9
+    assert "a note's key cannot be written down: decode what '\\ud800'" in refused[0]
+    assert "takes 257 bytes, at most 256" in refused[1]
+    assert "takes 258 bytes, at most 256" in refused[2]
+
+
+@pytest.mark.rule("S-7", "S-8")
+def test_notes_of_a_run_are_bounded_in_number_and_in_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("perdure.saga.context.MOST_NOTES", 5)
+    assert noting(("k0", 1), ("k3", 1), ("fifth", 1), ("fifth", 2), before=4) == []
+    (told,) = noting(("fifth", 1), ("sixth", 1), before=4)
+    assert "would have 6 notes of 24 bytes: at most 5 of 1,048,576 bytes" in told
+    monkeypatch.setattr("perdure.saga.context.NOTES_LIMIT", 20)
+    assert noting(("k0", "1234567890"), before=2) == []
+    (told,) = noting(("k0", "12345678901234"), before=2)
+    assert "would have 2 notes of 21 bytes: at most 5 of 20 bytes" in told
+
+
 @pytest.mark.rule("S-9", "S-24")
 def test_the_context_is_that_of_the_attempt_whose_key_stays_over_attempts() -> None:
     seen: list[Any] = []

@@ -27,7 +27,7 @@ class Claims(StoreBed):
         assert claimed == [Claim(key(n), "order", HASH, 1) for n in (2, 4, 3, 1)]
         assert await store.claim_runs("w2", ["order"], 10) == []
         run = (await store.load(key(1))).run
-        assert (run.owner, run.epoch) == ("w1", 1)
+        assert (run.owner, run.epoch, run.ready_at) == ("w1", 1, 50)
 
     @scene
     async def test_a_claim_takes_no_more_than_asked(self, store: Store) -> None:

@@ -6,15 +6,23 @@ never the engine's.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
 import msgspec
 from msgspec import Raw
 
-from perdure.model.errors import PerdureError
+from perdure.kernel.notes import Notes
+from perdure.model.errors import PerdureError, Permanent
 from perdure.model.policy import RetryPolicy
 from perdure.model.step_context import StepContext
+
+
+class Outputs(Protocol):
+    """What nodes gave, as it is recorded."""
+
+    def get(self, node: str, /) -> Raw | None:
+        """The output of a completed node that may be read here; None of all others."""
 
 
 class Around(msgspec.Struct, frozen=True, gc=False):
@@ -23,16 +31,19 @@ class Around(msgspec.Struct, frozen=True, gc=False):
     `metadata`: what the run was started with; `noted`: what its attempts noted since."""
 
     payload: Raw | None
-    outputs: Mapping[str, Raw]
+    outputs: Outputs
     metadata: Mapping[str, str]
-    noted: Mapping[str, Raw]
+    noted: Notes
 
 
-class Noted(msgspec.Struct, frozen=True, gc=False):
-    """What a handler gives instead of an output alone: notes go with it, as they are recorded."""
+class Given(msgspec.Struct, frozen=True, gc=False):
+    """What a handler gives instead of an output alone. `notes`: go with it, as they are recorded.
+    `write`: makes of the output what is recorded, where that is not the engine's own codec; it
+    raises InvalidRequest."""
 
     output: Any
-    notes: dict[str, Raw]
+    notes: dict[str, Raw] | None = None
+    write: Callable[[Any], Raw] | None = None
 
 
 class Attempt(msgspec.Struct, gc=False):
@@ -54,11 +65,17 @@ class Attempt(msgspec.Struct, gc=False):
 
 
 class StepNotRegistered(PerdureError):
-    """No step of this name is registered here; nothing ran, no attempt is spent (D-36)."""
+    """No step of this name is registered here; nothing ran, no attempt is spent (D-36). `attempt`:
+    the one that was to run: raised out of user's code, it is of another engine's."""
 
-    def __init__(self, message: str, step: str) -> None:
+    def __init__(self, message: str, step: str, attempt: Attempt) -> None:
         super().__init__(message)
         self.step = step
+        self.attempt = attempt
+
+
+class Unrecordable(Permanent):
+    """A step returned what can never be recorded, and what it did is done."""
 
 
 class Handler(Protocol):

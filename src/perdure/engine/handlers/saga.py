@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Coroutine
 from typing import Any, Protocol
 
-from perdure.engine.handlers.port import Around, Attempt, Noted, StepNotRegistered
+from perdure.engine.handlers.port import Around, Attempt, Given, StepNotRegistered
 from perdure.engine.handlers.step import StepHandler, TypedValues
 from perdure.engine.handlers.task import TaskHandler
 from perdure.model.policy import Retry
@@ -56,6 +56,7 @@ class SagaHandler(StepHandler):
                 f"{code.missing}, and run {attempt.workflow}/{attempt.run_id} needs it: give the "
                 "engine a version of the saga that has it",
                 code.name,
+                attempt,
             )
         assert attempt.around is not None
         own, args = code.begin(attempt.around, context, self._codec)
@@ -68,7 +69,7 @@ class SagaHandler(StepHandler):
 
     async def _noted(self, own: StepContext, done: Coroutine[Any, Any, Any]) -> Any:
         value = await done
-        if self._values is not None:
-            value = self._values.write(value)
-        noted = getattr(own, "noted", None)
-        return Noted(value, noted) if noted else value
+        noted = getattr(own, "noted", None) or None
+        if noted is None and self._values is None:
+            return value
+        return Given(value, noted, None if self._values is None else self._values.write)

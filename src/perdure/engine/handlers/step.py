@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 from msgspec import UNSET, Raw
 
-from perdure.engine.handlers.port import Attempt
+from perdure.engine.handlers.port import Attempt, Given
 from perdure.engine.handlers.task import TaskHandler
 from perdure.model.errors import InvalidRequest, Permanent
 from perdure.model.policy import NO_RETRY, RetryPolicy
@@ -62,12 +62,12 @@ class StepHandler:
         except InvalidRequest as error:
             raise Permanent(error) from error
         done = self._tasks.perform(step, step.fn, step.is_async, context, args, kwargs)
-        return done if values is None else _written(values, done)
+        return done if values is None else _typed(values, done)
 
     async def close(self) -> None:
         """The threads are not its own."""
 
 
-async def _written(values: TypedValues, done: Coroutine[Any, Any, Any]) -> Raw:
-    """The output as the codec of typed values records it."""
-    return values.write(await done)
+async def _typed(values: TypedValues, done: Coroutine[Any, Any, Any]) -> Given:
+    """The output, to be recorded by the codec of typed values."""
+    return Given(await done, write=values.write)

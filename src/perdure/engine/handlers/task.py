@@ -20,7 +20,7 @@ from typing import Any, Protocol
 
 from msgspec import UNSET
 
-from perdure.engine.handlers.port import Attempt, StepNotRegistered
+from perdure.engine.handlers.port import Attempt, StepNotRegistered, Unrecordable
 from perdure.engine.handlers.threads import Threads
 from perdure.model.errors import InvalidRequest, Permanent
 from perdure.model.policy import NO_RETRY, Retry, RetryPolicy
@@ -137,6 +137,7 @@ class TaskHandler:
             f"step {name!r} of {attempt.workflow}/{attempt.run_id}, node {attempt.node}, is "
             f"not registered here{hint}: give it to the engine, Engine(store, [..., the_step])",
             name,
+            attempt,
         )
 
     async def _in_thread(self, step: Named, context: StepContext, call: Callable[[], Any]) -> Any:
@@ -156,7 +157,7 @@ class TaskHandler:
         result = running.result()
         if inspect.iscoroutine(result):
             result.close()
-            raise Permanent(
+            raise Unrecordable(
                 f"step {step.name} is a `def` that returned a coroutine: "
                 "make it an `async def`, or put @step above its other decorators' functions"
             )

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from perdure import Engine, Failure, Saga, SagaContext
+from perdure import Engine, Failure, Retry, Saga, SagaContext
 from perdure.codec.journal import decode_row
 from perdure.kernel.actions import (
     BeginCompensation,
@@ -19,6 +19,7 @@ from perdure.kernel.actions import (
     CompensateTask,
     CompleteTask,
     CreateTask,
+    FailTask,
     FinishRun,
 )
 from perdure.model.errors import Canceled, RunFailed, TimedOut
@@ -60,6 +61,17 @@ async def declined(ctx: SagaContext[str]) -> None:
     raise Failure(f"declined for {ctx.payload}", kind="no-funds-of-a-saga")
 
 
+async def late_then_declined(ctx: SagaContext[str]) -> None:
+    """Nobody knows what the first attempt did; the second one fails of its own."""
+    await asyncio.sleep(5 if ctx.attempt == 1 else 0.01)
+    raise Failure("declined", kind="no-funds-of-a-saga")
+
+
+async def unsayable(ctx: SagaContext[str]) -> float:
+    await asyncio.sleep(0.01)
+    return float("nan")
+
+
 async def undo(ctx: SagaContext[str]) -> None:
     await asyncio.sleep(0.01)
     step = ctx.node.removesuffix("~undo")
@@ -97,7 +109,12 @@ late = (
     saga("late", max_duration="3s").step("a", work, undo=undo)
     .step("b", slow, undo=undo_blindly, undo_unknown=False)
 )  # fmt: skip
-THINGS = (succeeds, fails, parallel, stuck, canceled, late)
+doubtful = (
+    saga("doubtful").step("a", work, undo=undo)
+    .step("b", late_then_declined, undo=undo_blindly, timeout=1, retry=Retry(2, initial=1))
+)  # fmt: skip
+unsaid = saga("unsaid").step("a", work, undo=undo).step("b", unsayable, undo=undo_blindly)
+THINGS = (succeeds, fails, parallel, stuck, canceled, late, doubtful, unsaid)
 
 
 async def play(engine: Engine, definition: Saga[str]) -> Any:
@@ -109,7 +126,8 @@ async def play(engine: Engine, definition: Saga[str]) -> Any:
     try:
         return sorted(await started.result())
     except (RunFailed, Canceled, TimedOut) as failure:
-        return str(failure).split(" before ")[0], failure.details and failure.details["undone"]
+        said = str(failure).split(" before ")[0].split(": value at ")[0]
+        return said, failure.details and failure.details["undone"]
 
 
 #: What a run comes to: its outcome, and what may have been undone.
@@ -120,6 +138,11 @@ PLAYS: dict[str, tuple[Saga[str], Any]] = {
     "stuck": (stuck, ("node c failed: declined for ann", ["a"])),
     "canceled": (canceled, ("enough", ["b", "a"])),
     "late": (late, ("the run reached its max_duration", ["a"])),
+    "doubtful": (doubtful, ("node b failed: declined", ["b", "a"])),
+    "unsaid": (
+        unsaid,
+        ("node b failed: the output of node b cannot be recorded", ["b", "a"]),
+    ),
 }
 
 
@@ -194,7 +217,7 @@ def judge(rows: Any) -> None:
 
 def ended(action: object) -> tuple[str, ...]:
     """The nodes that completed by this action, or of which nobody knows whether they did."""
-    if isinstance(action, CompleteTask):
+    if isinstance(action, CompleteTask) or (isinstance(action, FailTask) and action.unknown):
         return (action.node,)
     return action.nodes if isinstance(action, CancelTasks) and action.unknown else ()
 

@@ -7,8 +7,16 @@ from typing import Any
 
 import pytest
 
-from tests.unit.kernel.drawing import cond, edge, fork, join, sw, task
-from tests.unit.kernel.harness import Harness, created, dispatched, failure_of, finish, kinds
+from perdure.model.errors import StoreError
+from tests.unit.kernel.drawing import chain, cond, edge, fork, join, sw, task
+from tests.unit.kernel.harness import (
+    Harness,
+    created,
+    dispatched,
+    failure_of,
+    finish,
+    kinds,
+)
 from tests.unit.kernel.undo.drawing import Gate, Saga, line, undo_all, undone
 
 
@@ -103,6 +111,43 @@ def test_a_gate_is_asked_again_when_its_step_is_retried(saga: Saga) -> None:
     gate.answer = False
     step = h.retry()
     assert (created(step, "skipped"), dispatched(step)) == (["a"], ["b"])
+
+
+@pytest.mark.rule("SX-1")
+def test_a_gate_is_asked_once_though_the_decision_is_made_again(saga: Saga) -> None:
+    """After a Load, and after trouble with the store: what it said the first time counts."""
+    gate = Gate(False)
+    nodes = [task("a"), task("b"), task("c"), task("d", "{{tasks.a.output}}")]
+    h = saga(nodes, chain("a", "b", "c", "d"), gates={"c": gate})
+    h.start()
+    h.complete("a")
+    h.reload()  # what `a` gave is not in memory
+    h.live = True
+    h.load_error = StoreError("down")
+    with pytest.raises(StoreError):
+        h.complete("b")
+    gate.answer = True
+    h.load_error = None
+    step = h.complete("b")
+    assert (created(step, "skipped"), dispatched(step)) == (["c"], ["d"])
+    assert (len(gate.asked), len(h.loads) >= 1) == (1, True)
+
+
+def test_what_a_gate_said_of_another_input_is_not_its_answer(saga: Saga) -> None:
+    """Of a retry that came to nothing, before another one."""
+    gate = Gate(ValueError("not yet"))
+    nodes = [task("a"), task("b"), task("c", "{{tasks.a.output}}")]
+    h = saga(nodes, chain("a", "b", "c"), gates={"b": gate})
+    h.start("one")
+    h.complete("a")
+    h.reload()
+    h.live = True
+    gate.answer, h.load_error = False, StoreError("down")
+    with pytest.raises(StoreError):
+        h.retry(input="two")
+    gate.answer, h.load_error = True, None
+    assert dispatched(h.retry(input="three")) == ["b"]
+    assert gate.asked == [b'"one"', b'"two"', b'"three"']
 
 
 def two_entries(saga: Saga, **rest: Any) -> Harness:

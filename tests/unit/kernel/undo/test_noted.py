@@ -54,7 +54,7 @@ def test_what_was_noted_is_read_back_from_the_journal(saga: Saga) -> None:
     body, apart = encode_row(h.recorded())
     again = fold(decode_row(body))
     assert (again.noted, len(apart)) == (h.run.noted, 0)
-    assert bytes(again.noted["customer"]) == bytes(h.run.noted["customer"])
+    assert again.noted.get("customer") == h.run.noted.get("customer") is not None
 
 
 def test_a_report_that_does_not_count_notes_nothing(saga: Saga) -> None:

@@ -5,11 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from msgspec import Raw
+from msgspec.structs import replace
 
+from perdure.codec.values import JsonCodec
 from perdure.kernel.actions import CancelChild, CancelTasks
 from perdure.kernel.child_ids import call_id
 from perdure.kernel.events import ChildFinished, ChildStarted
 from perdure.kernel.run import FORWARD, GRACE
+from perdure.model.errors import InvalidRequest
 from perdure.model.failure import FailureRecord
 from tests.unit.kernel.drawing import chain, child, edge, fork, task
 from tests.unit.kernel.harness import Harness, Transition, dispatched, kinds, of, text
@@ -37,8 +41,15 @@ def found(h: Harness, *, created: bool) -> Transition:
     return h.apply(ChildStarted(call(h), "pay", created))
 
 
-def ended(h: Harness, status: Any) -> Transition:
-    failure = FailureRecord("Boom", "it broke") if status != "completed" else None
+#: What a run says that undid all it did; that could not; of which something is not known.
+CLEAN = {"undone": ["x", "y"], "undo_failed": [], "unknown": ["y"]}
+STUCK = {"undone": ["x"], "undo_failed": ["y"], "unknown": []}
+UNSURE = {"undone": ["x"], "undo_failed": [], "unknown": ["y"]}
+NOTHING_DONE: dict[str, list[str]] = {"undone": [], "undo_failed": [], "unknown": []}
+
+
+def ended(h: Harness, status: Any, details: Any = CLEAN, kind: str = "Boom") -> Transition:
+    failure = FailureRecord(kind, "it broke", details=details) if status != "completed" else None
     output = text(1) if status == "completed" else None
     return h.apply(ChildFinished(call(h), "pay", status, output, failure))
 
@@ -117,3 +128,63 @@ def test_the_time_of_grace_is_for_attempts_and_children_are_awaited_beyond_it(sa
     assert (h.status("pay"), undone(h)) == ("pending", [])
     ended(h, "canceled")
     assert undone(h) == ["done"]
+
+
+@pytest.mark.rule("D-18", "S-15")
+@pytest.mark.parametrize(
+    ("status", "details", "kind", "unknown"),
+    [
+        ("canceled", CLEAN, "Boom", False),
+        ("canceled", NOTHING_DONE, "Boom", False),
+        ("canceled", STUCK, "Boom", True),
+        ("canceled", UNSURE, "Boom", True),
+        ("canceled", None, "Boom", True),  # code, a graph, or a saga that does not undo then
+        ("canceled", {"unknown": "of a user"}, "Boom", True),
+        ("failed", None, "Boom", False),  # it failed of its own: what it left is its own to undo
+        ("failed", STUCK, "Boom", True),
+        ("failed", UNSURE, "Boom", True),
+        ("failed", None, "workflow.timeout", True),
+        ("failed", CLEAN, "workflow.timeout", False),
+    ],
+)
+@pytest.mark.parametrize("asked", [True, False])
+def test_a_child_did_nothing_only_where_it_says_that_nothing_is_left(
+    saga: Saga, status: str, details: Any, kind: str, unknown: bool, asked: bool
+) -> None:
+    h = with_child(saga)
+    found(h, created=True)
+    if asked:
+        h.cancel()
+        h.fail("bad")
+        ended(h, status, details, kind)
+    else:
+        ended(h, status, details, kind)
+        h.complete("bad")
+    end = undo_all(h)
+    assert undone(h) == (["pay", "done"] if unknown else ["done"])
+    assert end.failure.details["unknown"] == (["pay"] if unknown else [])
+
+
+class Unreading(JsonCodec):
+    """Reads no value of a child."""
+
+    def sealed(self, data: Raw, /) -> Raw:
+        raise InvalidRequest("another key")
+
+
+def test_a_child_whose_output_cannot_be_read_did_what_it_was_asked_for(saga: Saga) -> None:
+    h = with_child(saga, typed=True)
+    found(h, created=True)
+    h.complete("bad")
+    h.deps = replace(h.deps, codec=Unreading())
+    h.reload()
+    ended(h, "completed")
+    assert dispatched(h.recorded()[-1]) == ["pay~undo"]
+    assert undo_all(h).failure.details["unknown"] == ["pay"]
+
+
+def test_what_was_perhaps_asked_for_and_never_heard_of_may_have_been_done(saga: Saga) -> None:
+    h = with_child(saga)
+    h.pause()
+    (order,) = of(h.cancel(), CancelTasks)
+    assert (order.nodes, order.unknown) == (("pay",), True)
