@@ -424,9 +424,9 @@ class Store(Protocol):
         this very object `posted`, where given, is told instead. What it returns ends it, and so
         does closing the store."""
 
-    async def rows(self, key: bytes, after: int) -> Sequence[StoredRow]:
-        """A run's journal rows with a number over `after`, in order: for who follows it. None
-        from before its last Continue."""
+    async def rows(self, key: bytes, after: int, limit: int) -> Sequence[StoredRow]:
+        """A run's first `limit` journal rows with a number over `after`, in order: for who follows
+        it. None from before its last Continue."""
 
     async def save(self, key: bytes) -> SavedRun:
         """Everything of a run as of one moment. Raises NotFound."""

@@ -255,9 +255,9 @@ class MemoryStore:
     async def definitions(self, name: str | None = None) -> Sequence[DefinitionSeen]:
         return definitions_seen(self._definitions, self._runs.values(), name)
 
-    async def rows(self, key: bytes, after: int) -> Sequence[StoredRow]:
+    async def rows(self, key: bytes, after: int, limit: int) -> Sequence[StoredRow]:
         run = self._runs.get(key)
-        return [] if run is None else [row for row in run.rows() if row.seq > after]
+        return [] if run is None else run.rows(after, limit)
 
     async def save(self, key: bytes) -> SavedRun:
         run = self._runs.get(key)
@@ -322,6 +322,7 @@ class MemoryStore:
         for id, until in list(self._leases.items()):
             if until <= now and id != worker:
                 del self._leases[id]
+                self._infos.pop(id, None)
         for owner in self._places.owners():
             if owner not in self._leases:
                 for key, run in list(self._places.held(owner).items()):

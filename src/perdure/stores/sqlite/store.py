@@ -364,8 +364,8 @@ class SqliteStore:
     async def definitions(self, name: str | None = None) -> Sequence[DefinitionSeen]:
         return await self._read.read(lambda db: versions.list_definitions(db, name))
 
-    async def rows(self, key: bytes, after: int) -> Sequence[StoredRow]:
-        return await self._read.read(lambda db: moving.read_rows(db, key, after))
+    async def rows(self, key: bytes, after: int, limit: int) -> Sequence[StoredRow]:
+        return await self._read.read(lambda db: moving.read_rows(db, key, after, limit))
 
     async def save(self, key: bytes) -> SavedRun:
         return await self._read.read(lambda db: moving.save(db, key))
