@@ -5,6 +5,7 @@ An Observer like any other: with no listener it is not there and costs nothing.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Iterator
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final
@@ -87,9 +88,11 @@ class Feed:
             self._shell.dispatcher.on_started = self.started
 
     async def close(self, seconds: float) -> None:
-        """Let the listeners hear what is left, for so long at most."""
+        """Let the listeners hear what is left, for so long at most, records included."""
+        loop = asyncio.get_running_loop()
+        until = loop.time() + seconds
         await self.records.close(seconds)
-        await self._listeners.close(seconds)
+        await self._listeners.close(max(until - loop.time(), 0))
 
     # ------------------------------------------------------------------ what happens
 

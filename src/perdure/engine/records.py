@@ -80,7 +80,12 @@ class Records:
     async def close(self, seconds: float) -> None:
         """Let those be told that are being made, for so long at most."""
         if self._making:
-            await asyncio.wait(self._making, timeout=seconds)
+            _, late = await asyncio.wait(self._making, timeout=seconds)
+            if late:
+                _log.warning(
+                    "%d run(s) that ended are not told of as a whole: the store has not given "
+                    "their journals", len(late),
+                )  # fmt: skip
 
     async def _make(self, ended: _Ended, telemetry: Telemetry | None) -> None:
         async with self._reading:

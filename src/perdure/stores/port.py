@@ -26,16 +26,13 @@ NEVER = 2**63 - 1
 
 #: How long a run that could not be loaded is left alone before it is due again, in µs.
 GIVEN_BACK_FOR = 2_000_000
-
 #: How long a lease lasts without a beat, in µs.
 LEASE = 30_000_000
-
 #: From this many crashes in a row on, a run is claimed alone in its batch, so that the blame for
 #: the next one is exact.
 LONE_CRASHES = 3
 #: After more crashes in a row than this, a run is stalled instead of claimed.
 CRASH_LIMIT = 20
-
 #: A finished run is not purged before it ended this long ago, in µs: late answers find it.
 PURGE_AFTER = 10 * LEASE
 
@@ -455,6 +452,9 @@ class Store(Protocol):
 
     async def latest_definition(self, name: str) -> StoredDefinition:
         """The definition of this name that was published last. Raises NotFound."""
+
+    async def latest_definitions(self, kind: str) -> Sequence[StoredDefinition]:
+        """Of each name the one that was published last, where it is of this kind; by name."""
 
     async def register(self, worker: WorkerInfo) -> int:
         """Enter a worker, with a lease, and free what dead workers held: for each of their runs a

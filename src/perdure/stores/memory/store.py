@@ -288,6 +288,13 @@ class MemoryStore:
         # Of two with one time, the one that came last.
         return max(reversed(named), key=lambda d: d.created)
 
+    async def latest_definitions(self, kind: str) -> Sequence[StoredDefinition]:
+        latest: dict[str, StoredDefinition] = {}
+        for one in self._definitions.values():  # of two with one time, the one that came last
+            if (known := latest.get(one.name)) is None or known.created <= one.created:
+                latest[one.name] = one
+        return [latest[name] for name in sorted(latest) if latest[name].kind == kind]
+
     # ------------------------------------------------------------------------------- workers
 
     async def workers(self) -> Sequence[WorkerSeen]:

@@ -361,6 +361,9 @@ class SqliteStore:
     async def latest_definition(self, name: str) -> StoredDefinition:
         return await self._read.read(lambda db: reads.read_latest_definition(db, name))
 
+    async def latest_definitions(self, kind: str) -> Sequence[StoredDefinition]:
+        return await self._read.read(lambda db: reads.read_latest_definitions(db, kind))
+
     async def definitions(self, name: str | None = None) -> Sequence[DefinitionSeen]:
         return await self._read.read(lambda db: versions.list_definitions(db, name))
 
