@@ -19,7 +19,7 @@ from perdure.flow.codec import codec_of, read
 from perdure.flow.declaring import checked_aliases, checked_description
 from perdure.flow.typed import or_null
 from perdure.graph.definition import Graph
-from perdure.kernel.machine import GraphMachine
+from perdure.graph.planned import PlannedDefinition
 from perdure.kernel.plan import GraphPlan
 from perdure.model.definition import Definition
 from perdure.model.durations import Duration, microseconds
@@ -46,7 +46,7 @@ _ON_FAILURE: Final = ("drain", "continue", "cancel")
 
 
 @final
-class Saga(Definition[P, Outputs]):
+class Saga(PlannedDefinition[P, Outputs]):
     """`Saga("order-processing", Order, max_duration="10m").step("charge", charge, undo=refund)`.
 
     payload: the type of what runs are started with. max_duration: how long a run may take, no end
@@ -217,16 +217,6 @@ class Saga(Definition[P, Outputs]):
         return self._name
 
     @property
-    def version(self) -> str:
-        """The label given, or the first 12 hex digits of the hash."""
-        return self.plan.version
-
-    @property
-    def hash(self) -> str:
-        """SHA-256 of `source`, hexadecimal."""
-        return self.plan.hash
-
-    @property
     def source(self) -> bytes:
         """The steps, without their code, as canonical JSON."""
         return self.built.source
@@ -235,11 +225,6 @@ class Saga(Definition[P, Outputs]):
     def plan(self) -> GraphPlan:
         """What the kernel decides by."""
         return self.built.plan
-
-    @property
-    def planned(self) -> tuple[str, ...]:
-        """The steps, in the order in which they were declared."""
-        return tuple(self.plan.nodes)
 
     @property
     def description(self) -> str:
@@ -282,10 +267,6 @@ class Saga(Definition[P, Outputs]):
             built = from_record(source, digest_of(source), self._payload, self._parts)
             former[name] = self._with(_name=name, _record=renamed, aliases=(), built=built)
         return former[name]
-
-    def machine(self, run: Any, deps: Any) -> GraphMachine:
-        """The kernel's machine for a run of this saga."""
-        return GraphMachine(self.plan, run, deps)
 
     # ------------------------------------------------------------------ values
 
