@@ -32,9 +32,9 @@ class Seen(Execution, frozen=True):
 
     payload: int
     text: str
-    tenant: str
+    tenant: str | None
     last: str | None
-    gave: str | None
+    gave: str | dict[str, str] | None
 
 
 def order_of(n: int) -> Order:
