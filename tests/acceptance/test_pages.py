@@ -6,9 +6,11 @@ import os
 import re
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import time
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -22,11 +24,13 @@ START = [ROOT / "README.md", ROOT / "docs" / "tutorial" / "first-workflow.md"]
 #: Pages to follow, and the folder whose files are there already.
 TRIED = {
     "docs/tutorial/signals-and-retries.md": None,
+    "docs/explanation/which-door.md": None,
     "docs/howto/backup.md": "quickstart",
     "docs/howto/retries.md": None,
     "docs/howto/versions.md": "quickstart",
     "docs/howto/watch.md": None,
     "docs/tutorial/durable-python.md": None,
+    "docs/tutorial/first-saga.md": None,
     "docs/howto/code-versions.md": None,
     "examples/agent/README.md": "agent",
     "examples/approval/README.md": "approval",
@@ -37,6 +41,7 @@ TRIED = {
     "examples/poll-until/README.md": "poll-until",
     "examples/polling/README.md": "polling",
     "examples/thumbnails/README.md": "thumbnails",
+    "examples/webhook/README.md": "webhook",
 }
 #: Those whose commands are followed elsewhere, and where.
 ELSEWHERE = {
@@ -118,10 +123,19 @@ def test_who_follows_the_page_sees_what_it_shows(page: str, tmp_path: Path) -> N
                 process.stdout.close()
 
 
+@cache
+def free_port() -> str:
+    """For pages whose servers go by it: somebody else may be following the same page here."""
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        return str(found.getsockname()[1])
+
+
 def environment() -> dict[str, str]:
     """As of somebody who has activated the environment."""
     bin = Path(sys.executable).parent
-    found = {**os.environ, "PATH": f"{bin}{os.pathsep}{os.environ['PATH']}", "COLUMNS": "100"}
+    path = f"{bin}{os.pathsep}{os.environ['PATH']}"
+    found = {**os.environ, "PATH": path, "COLUMNS": "100", "PORT": free_port()}
     return {k: v for k, v in found.items() if k not in ("PERDURE_STORE", "PERDURE_DEBUG")}
 
 

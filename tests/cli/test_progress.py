@@ -353,7 +353,7 @@ def test_of_a_wait_that_others_began_the_whole_time_is_told() -> None:
     shown, heard = progress()
     shown.entered(live(), Run(nodes={"ok": NodeState("t", "waiting", awaited_signal="yes")}))
     begun = {"do": "CreateTask", "node": "ok", "status": "waiting", "time": NOW}
-    shown.waited([begun, {"do": "Claimed", "time": NOW}])
+    shown.recalled([begun, {"do": "Claimed", "time": NOW}])
     at = int((NOW + timedelta(hours=2)).timestamp() * 1_000_000)
     shown.recorded(live(), Transition(at, [ResolveWait("t", "ok", "completed")]))
     assert heard.changes[-1] == "ok got signal yes (after 2 h 00 m)"

@@ -314,3 +314,17 @@ def test_requests_that_nothing_installed_could_send_are_told_before_anything_run
     said = perdure(*command, "ask.json", code=2).stderr
     assert "ask.json: node a sends a request, which needs the extra [http]: pip install" in said
     assert not Path("perdure.db").exists()
+
+
+def test_of_a_node_that_failed_in_a_process_before_the_reason_is_told_at_the_end() -> None:
+    nodes = [task(step, step, {"text": "x"}) for step in ("refuse", "wait")]
+    edges = [{"from": "both", "to": node["id"]} for node in nodes]
+    fork = {"id": "both", "type": "FORK"}
+    write("both.json", {"name": "both", "nodes": [fork, *nodes], "edges": edges})
+    run("both.json", "--id", "b", "--timeout", "0.5", "--grace", "0", code=4)
+    Path("go").touch()
+    result = run("both.json", "--id", "b", code=1)
+    assert calls().count("refuse 1") == 1
+    assert "perdure: both/b failed\n  node refuse, attempt 2: unlucky: no luck today\n" in (
+        result.stderr
+    )

@@ -99,3 +99,62 @@ def test_the_source_of_a_saga_is_shown_without_its_code() -> None:
     run("--input", "1")
     source = json.loads(perdure("definitions", "order", "--source", *STORE).output)
     assert [step["name"] for step in source["steps"]] == ["charge", "ship"]
+
+
+SLOW = """
+import asyncio
+from pathlib import Path
+
+from perdure import Saga, SagaContext
+
+
+async def quick(ctx: SagaContext[int]) -> None: ...
+
+
+def ship(ctx: SagaContext[int]) -> None:
+    raise OSError("no truck")
+
+
+async def undo(ctx: SagaContext[int]) -> None:
+    while not Path("go").exists():
+        await asyncio.sleep(0.01)
+    if ctx.payload > 1:
+        raise OSError("nobody answers")
+
+
+order = (
+    Saga("order", int, max_duration="1h").step("charge", quick, undo=undo).step("ship", ship)
+)
+"""
+
+
+def test_a_run_that_goes_on_undoing_says_so_and_at_its_end_why_it_failed(folder: Path) -> None:
+    (folder / "shop.py").write_text(SLOW, encoding="utf-8")
+    run("--input", "1", "--id", "a", "--timeout", "0.5", "--grace", "0", code=4)
+    why = perdure("why", "order/a", *STORE).output
+    assert "what it did is being undone: node ship failed: OSError: no truck\n" in why
+    assert "fails unless it ends" not in why  # undoing has no end
+    shown = perdure("show", "order/a", *STORE).output
+    assert "undoing   node ship failed: OSError: no truck\n" in shown
+    (folder / "go").touch()
+    said = run("--id", "a", code=1)
+    assert "order/a goes on undoing what was done, from charge~undo\n" in said
+    assert (
+        "perdure: order/a failed\n  node ship, attempt 1: OSError: no truck\n  undone: charge\n"
+        in said
+    )
+    again = "is done again: perdure retry order/a --store"
+    assert f"When the cause is mended, what failed, or was undone, {again}" in said
+    why = perdure("why", "order/a", *STORE).output
+    assert "What failed, or was undone, is done again by: perdure retry order/a" in why
+    ended = perdure("show", "order/a", *STORE).output
+    assert "undoing" not in ended
+
+
+def test_an_undo_that_failed_is_named_where_the_run_has_failed(folder: Path) -> None:
+    (folder / "shop.py").write_text(SLOW, encoding="utf-8")
+    (folder / "go").touch()
+    said = run("--input", "2", "--id", "a", code=1)
+    assert "  node charge~undo, attempt 1: OSError: nobody answers\n" in said
+    assert "  not undone, somebody must look: charge\n" in said
+    assert "undone: charge" not in said.replace("not undone, somebody must look: charge", "")

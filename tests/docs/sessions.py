@@ -5,9 +5,10 @@ and what those print is compared with what the page shows.
 - A ```console block holds commands after `$ ` and what they print. ` &` at the end leaves a
   command running, `kill -9 %1` kills the first that was. `echo $?` tells the exit code of the
   command before it.
-- Output is compared line by line, with times, lengths of time, hashes and process numbers taken
-  for equal; `...` stands for any words in a line, or for any lines. A command that shows no output
-  may print what it likes, and one that only looks is tried again until it shows what it should.
+- Output is compared line by line, with times, lengths of time, hashes, ports and process
+  numbers taken for equal; `...` stands for any words in a line, or for any lines. A command that
+  shows no output may print what it likes, and one that only looks is tried again until it shows
+  what it should.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ CHANGING = (
     (re.compile(r"\b\d+(\.\d+)? (s|m \d\d s|h \d\d m|d \d\d h)\b"), "LENGTH"),
     (re.compile(r"\b(?=[0-9a-f]*\d)[0-9a-f]{12}\b"), "HASH"),
     (re.compile(r"process \d+ on [\w.-]+"), "PROCESS"),
+    (re.compile(r"127\.0\.0\.1:\d+"), "ADDRESS"),
     (re.compile(r" {2,}"), "  "),
 )
 

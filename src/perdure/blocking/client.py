@@ -74,9 +74,11 @@ class Client(Mirrored):
 
         See StartOptions for what can be said. A run that exists already raises AlreadyStarted
         (its `run` is the handle), or with if_exists="join" its handle is returned and the input
-        ignored; a warning is logged when it is not the one the run was started with. Raises
-        InvalidRequest and the like with nothing written, StoreError when it is not known whether
-        the start was recorded.
+        ignored; a warning is logged when it is not the one the run was started with. Raises,
+        with nothing written, InvalidRequest (PayloadTooLarge for an input over the limit),
+        InvalidId, NotFound for a name that the store does not know, Unsupported for what the
+        store or driver cannot do. Raises StoreError when it is not known whether the start was
+        recorded: start again with the same id.
         """
         made: Run[Any] = self._handle(self._call(self._async.start(definition, input, **options)))
         return made
@@ -104,7 +106,8 @@ class Client(Mirrored):
         """Start (or join) a run and wait for its result; see `start` and `Run.result`.
 
         With an `idempotency_key` a second call returns, or raises, what the first one did, also
-        while that goes on, and in other processes.
+        while that goes on, and in other processes. Raises what `start` does, and for how the run
+        ended RunFailed (or the failure's own class), Canceled, TimedOut.
         """
         made: Any = self._call(self._async.run(definition, input, **options))
         return made

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from itertools import groupby
 from operator import itemgetter
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from perdure.cli.calls import stalled
 from perdure.cli.nodes import NodeBook, NodeView, reason, run_reason
@@ -16,6 +16,12 @@ if TYPE_CHECKING:
 
 #: Of the attempts before the last one, so many lines are told.
 TOLD: Final = 5
+#: Of nodes that the details of a failure name under these keys.
+_UNDONE: Final = {
+    "undone": "undone",
+    "undo_failed": "not undone, somebody must look",
+    "unknown": "nobody knows whether this was done",
+}
 
 
 def failed_run(
@@ -35,9 +41,26 @@ def failed_run(
             lines.append(f"    {shortened(details, 200)}")
     if len(lines) == 1:
         lines.append(f"  {run_reason(failure.kind, str(failure), failure.details)}")
-    if isinstance(failure.details, Mapping) and (why := failure.details.get("stalled")):
-        lines += [f"    {line}" for line in stalled(str(why))]  # it ended without its code
+    if isinstance(failure.details, Mapping):
+        if why := failure.details.get("stalled"):
+            lines += [f"    {line}" for line in stalled(str(why))]  # it ended without its code
+        lines += [f"  {said}: {', '.join(nodes)}" for said, nodes in _undone(failure.details)]
     return "\n".join(lines)
+
+
+def done_again(failure: Failure) -> str:
+    """What a retry does again, in words."""
+    details = failure.details
+    undone = isinstance(details, Mapping) and details.get("undone")
+    return "what failed, or was undone," if undone else "what failed"
+
+
+def _undone(details: Mapping[str, Any]) -> Iterator[tuple[str, list[str]]]:
+    """What became of what a run did, where it was undone: nodes of which the same can be said."""
+    for key, said in _UNDONE.items():
+        nodes = details.get(key)
+        if nodes and isinstance(nodes, list):
+            yield said, [str(node) for node in nodes]
 
 
 def _told(book: NodeBook, failure: Failure) -> list[NodeView]:

@@ -80,6 +80,8 @@ class NodeBook:
         self.paused: datetime | None = None
         self.kept: dict[str, tuple[str, datetime]] = {}
         self.deadline: datetime | None = None
+        #: Why what the run did is undone; "" = it is not.
+        self.undoing = ""
         #: Whether the run is one of code, not of a document.
         self.code = False
         #: Where in the code an attempt (node, number) raised, if this process saw it.
@@ -232,6 +234,9 @@ class NodeBook:
 
     def _undoes(self, record: Mapping[str, Any]) -> list[Change]:
         why = _REASONS.get(record["reason"], record["reason"])
+        failure = record.get("failure") or {"kind": why, "message": why}
+        details = failure.get("details")
+        self.undoing = run_reason(str(failure["kind"]), str(failure["message"]), details)
         changes = [_change(record, f"{why}: what was done is undone, the last first")]
         if unknown := record.get("unknown"):
             changes.append(_change(record, f"nobody knows what {', '.join(unknown)} did"))
@@ -246,7 +251,7 @@ class NodeBook:
         reset = record.get("reset", ())
         for node in reset:
             self.nodes.pop(node, None)
-        self.deadline = _time(record.get("deadline"))
+        self.deadline, self.undoing = _time(record.get("deadline")), ""
         return [_change(record, f"goes on by a retry; begins again: {', '.join(reset) or 'none'}")]
 
     def _paused(self, record: Mapping[str, Any]) -> list[Change]:

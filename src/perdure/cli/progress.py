@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol, Self
 from perdure.cli.nodes import OPEN, Change, NodeBook, NodeView
 from perdure.client.history import told_of
 from perdure.client.run import time_of
+from perdure.kernel.plan import UNDO
 
 if TYPE_CHECKING:
     from perdure.engine.live_run import LiveRun
@@ -121,6 +122,8 @@ class Progress:
             return f"goes on from {', '.join(pending)}"
         if not done:
             return f"begins at {', '.join(pending)}: nothing had completed before"
+        if any(view.node.endswith(UNDO) for view in self.book.having("pending")):
+            return f"goes on undoing what was done, from {', '.join(pending)}"
         what = "call" if self.book.code else "node"
         nodes = f"1 {what} is" if len(done) == 1 else f"{len(done)} {what}s are"
         return f"goes on from {', '.join(pending)}: {nodes} recorded, and not done again"
@@ -144,12 +147,21 @@ class Progress:
         if self.book.having(*OPEN):
             self._stand(f"{self.workflow}/{self.id}", datetime.now(UTC))
 
-    def waited(self, history: Iterable[Mapping[str, Any]]) -> None:
-        """Since when nodes of a run that goes on here wait: its state does not tell."""
+    def recalled(self, history: Iterable[Mapping[str, Any]]) -> None:
+        """What the state of a run that goes on here does not tell: since when nodes wait, of what
+        they failed, and why the run is undone."""
+        before = NodeBook()
         for record in history:
-            view = self.book.nodes.get(record.get("node", ""))
-            if record.get("status") == "waiting" and view is not None and view.status == "waiting":
-                view.since = record["time"]
+            before.take(record)
+        self.book.undoing = before.undoing or self.book.undoing
+        for node, view in self.book.nodes.items():
+            known = before.nodes.get(node)
+            if known is None or known.status != view.status:
+                continue
+            if view.status == "waiting":
+                view.since = known.since
+            if view.failure is None:
+                view.failure, view.errors = known.failure, known.errors
 
     def follow(self, history: list[Mapping[str, Any]]) -> None:
         """What others recorded so far, or since what was `seen`."""

@@ -179,7 +179,7 @@ def _report(job: Job, ending: Ending, book: NodeBook, command: str, as_json: boo
 
 
 def _failed(name: str, ending: Ending, book: NodeBook, job: Job, command: str) -> str:
-    from perdure.cli.failed import failed_run
+    from perdure.cli.failed import done_again, failed_run
 
     assert ending.failure is not None
     lines = failed_run(name, ending.info.status, ending.failure, book)
@@ -190,5 +190,6 @@ def _failed(name: str, ending: Ending, book: NodeBook, job: Job, command: str) -
     retry = command_of("retry", name, *code, store=job.store)
     return (
         f"{lines}\nWhat happened, step by step: {show}"
-        f"\nWhen the cause is mended, what failed is done again: {retry} && {command}"
+        f"\nWhen the cause is mended, {done_again(ending.failure)} is done again: "
+        f"{retry} && {command}"
     )

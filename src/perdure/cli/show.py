@@ -44,7 +44,7 @@ def show(name: RunName, history: bool, store: str, as_json: bool) -> None:
             document["history"] = [{**r, "time": instant(r["time"])} for r in records]
         print_json(document)
         return
-    _print_run(info, _pause(standing, book))
+    _print_run(info, _pause(standing, book), book.undoing)
     if info.status == "running":
         _print_holder(standing, book)
     if book.nodes:
@@ -137,7 +137,7 @@ def _pause(standing: _Standing, book: NodeBook) -> str:
     return next((c.text.removeprefix("it is paused, ") for c in found if c.kind == "paused"), "")
 
 
-def _print_run(info: RunInfo, paused: str) -> None:
+def _print_run(info: RunInfo, paused: str, undoing: str) -> None:
     from perdure.cli.calls import stalled
     from perdure.cli.nodes import run_reason
 
@@ -155,6 +155,8 @@ def _print_run(info: RunInfo, paused: str) -> None:
         lines += zip(("stalled", "", "", ""), stalled(info.stalled), strict=False)
     if paused:
         lines.append(("paused", paused))
+    if undoing and info.status == "running":
+        lines.append(("undoing", undoing))
     if info.failure is not None:
         failure = info.failure
         why = run_reason(failure.kind, str(failure), failure.details)

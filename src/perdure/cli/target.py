@@ -45,7 +45,8 @@ def document(file: str) -> Graph:
     if file.lower().partition(":")[0].endswith(".py"):
         raise usage(
             f"{file} is Python: this is about documents (.json, .yaml). A workflow in Python is "
-            "checked by running it: perdure run, or perdure.testing.play in a test"
+            "checked by running it: perdure run, or perdure.testing.play in a test. A saga is "
+            "checked as a whole where it is run or drawn: perdure draw"
         )
     return Graph.read(file)
 

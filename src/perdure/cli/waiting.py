@@ -183,6 +183,6 @@ def next_due(row: RunRow, book: NodeBook) -> datetime | None:
         return time_of(row.ready_at) if row.ready_at < NEVER else None
     times = [view.wake_at for view in book.having("waiting") if view.wake_at is not None]
     times += [view.since for view in book.having("pending") if view.since is not None]
-    if book.deadline is not None:
+    if book.deadline is not None and not book.undoing:
         times.append(book.deadline)
     return min(times, default=None)

@@ -98,7 +98,7 @@ async def _attempts(client: Client, row: RunRow) -> Mapping[str, int]:
 
 def _print_ended(standing: Standing, info: RunInfo, store: str) -> None:
     from perdure.cli.app import find_apps
-    from perdure.cli.failed import failed_run
+    from perdure.cli.failed import done_again, failed_run
 
     name = f"{info.workflow}/{info.id}"
     ended = "" if info.finished is None else f" at {moment_near(info.finished)}"
@@ -112,7 +112,9 @@ def _print_ended(standing: Standing, info: RunInfo, store: str) -> None:
         click.echo(f"  given up with it: {', '.join(given_up)}")
     here = not standing.book.code or find_apps(())  # a retry runs it
     again = command_of("retry", name, *(() if here else ("--app", "FILE.py")), store=store)
-    click.echo(f"It ended{ended}, version {info.version}. What failed is done again by: {again}")
+    what = done_again(info.failure)
+    what = what[0].upper() + what[1:]
+    click.echo(f"It ended{ended}, version {info.version}. {what} is done again by: {again}")
 
 
 def _print_running(
@@ -129,6 +131,8 @@ def _print_running(
     length = took((now - info.created).total_seconds())
     newer = f", {current} is current" if current not in (None, info.version) else ""
     click.echo(f"{info.workflow}/{info.id} has run for {length} (version {info.version}{newer})")
+    if standing.book.undoing:
+        click.echo(f"what it did is being undone: {standing.book.undoing}")
     width = max((len(cause.node) for cause in found), default=0)
     for cause in found:
         indent = cause.node.ljust(width) + "  " if cause.node else ""
@@ -141,7 +145,7 @@ def _print_running(
     due = next_due(row, standing.book)
     if due is not None and due > now:
         click.echo(f"next due at {moment_near(due)}")
-    if standing.book.deadline is not None:
+    if standing.book.deadline is not None and not standing.book.undoing:  # which has no end
         left = (standing.book.deadline - now).total_seconds()
         over = f"in {took(left)}" if left > 0 else "which is over"
         click.echo(f"fails unless it ends by {moment_near(standing.book.deadline)} ({over})")

@@ -183,7 +183,7 @@ async def _start(engine: Engine, job: Job, progress: Progress) -> Run[Any]:
     if _is_others(engine, row):
         progress.joined(history)
     else:
-        progress.waited(history)
+        progress.recalled(history)
     return run
 
 
@@ -289,9 +289,11 @@ async def _watch(engine: Engine, run: Run[Any], progress: Progress) -> None:
 async def _ending(
     run: Run[Any], progress: Progress, why: Literal["ended", "timeout", "stopped"], number: int
 ) -> Ending:
+    info = info_of(await run._row())
     if not progress.here:
         progress.complete([record async for record in run.history()])
-    info = info_of(await run._row())
+    elif info.failure is not None:  # it may have failed in part before it came here
+        progress.recalled([record async for record in run.history()])
     if why != "ended":
         return Ending(why, info, signal=number)
     try:

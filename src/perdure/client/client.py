@@ -159,9 +159,11 @@ class Client:
 
         See StartOptions for what can be said. A run that exists already raises AlreadyStarted
         (its `run` is the handle), or with if_exists="join" its handle is returned and the input
-        ignored; a warning is logged when it is not the one the run was started with. Raises
-        InvalidRequest and the like with nothing written, StoreError when it is not known whether
-        the start was recorded.
+        ignored; a warning is logged when it is not the one the run was started with. Raises,
+        with nothing written, InvalidRequest (PayloadTooLarge for an input over the limit),
+        InvalidId, NotFound for a name that the store does not know, Unsupported for what the
+        store or driver cannot do. Raises StoreError when it is not known whether the start was
+        recorded: start again with the same id.
         """
         settled(options)
         with self._observed("start", definition, options.get("trace")) as call:
@@ -169,7 +171,7 @@ class Client:
                 message = "starting in the caller's transaction is not there yet: leave out using="
                 raise Unsupported(message)
             resolved = _declared(definition)
-            if not isinstance(resolved, Definition):
+            if isinstance(resolved, str):
                 resolved = await self._driver.definition(resolved)
             config, id = options.get("config"), options.get("id")
             request = StartRequest(
@@ -235,7 +237,8 @@ class Client:
         """Start (or join) a run and wait for its result; see `start` and `Run.result`.
 
         With an `idempotency_key` a second call returns, or raises, what the first one did, also
-        while that goes on, and in other processes.
+        while that goes on, and in other processes. Raises what `start` does, and for how the run
+        ended RunFailed (or the failure's own class), Canceled, TimedOut.
         """
         timeout = options.pop("timeout", None)
         options.setdefault("if_exists", "join")

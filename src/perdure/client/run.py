@@ -182,7 +182,8 @@ class Run(Generic[T_co]):
         type; to a name, anything JSON can hold. One that nothing waits for yet is kept.
         dedupe_key: a second message to this run with the same key changes nothing. Raises
         NotFound when the run is not there or has ended, InvalidRequest for a value or name that
-        cannot be sent.
+        cannot be sent (PayloadTooLarge for one over the limit), StoreError when it is not known
+        whether it was recorded: send it again, with the same dedupe_key.
         """
         client = self._client
         typed = self._definition is not None and self._definition.typed

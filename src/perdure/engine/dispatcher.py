@@ -11,8 +11,9 @@ import asyncio
 import logging
 import traceback
 from collections.abc import Callable, Coroutine, Mapping
-from contextvars import copy_context
+from contextvars import Context, copy_context
 from datetime import datetime
+from types import CoroutineType
 from typing import Any, Final
 
 import msgspec
@@ -84,6 +85,14 @@ class Dispatcher:
     async def execute(self, order: Order, first: First = first_part) -> Report | None:
         """Carry the attempt out in the calling task; how it ended. `first` does what `first_part`
         does, for somebody who looks on."""
+        made = self.begin(order, first)
+        return await made if isinstance(made, CoroutineType) else made
+
+    def begin(
+        self, order: Order, first: First = first_part
+    ) -> Report | CoroutineType[Any, Any, Report | None] | None:
+        """Carry the attempt out until it first waits: how it ended, or what is to be awaited in
+        the calling task for that. Most never wait, and need no coroutine of the engine's."""
         handler = self.handlers[order.type]
         if order.stored is not None:
             try:
@@ -98,16 +107,28 @@ class Dispatcher:
         if self.on_started is not None:
             shielded(self.on_started, order)
         context = copy_context()
+        try:
+            steps, waiting_for = context.run(first, handler.run, order, step)
+        except StopIteration as stop:
+            return self._completed(order, stop.value)
+        except BaseException as error:
+            return self._ended_badly(order, step, None, error)
+        return self._rest(order, step, steps, context, waiting_for)  # type: ignore[return-value]
+
+    async def _rest(
+        self,
+        order: Order,
+        step: _EngineStep,
+        steps: Coroutine[Any, Any, Any],
+        context: Context,
+        waiting_for: Any,
+    ) -> Report | None:
+        """The attempt from where it first waits."""
+        order.waited = True
         watch: Watch | None = None
         try:
-            try:
-                steps, waiting_for = context.run(first, handler.run, order, step)
-            except StopIteration as stop:
-                value = stop.value
-            else:
-                order.waited = True
-                watch = self._watch(step)
-                value = await rest_of(steps, context, waiting_for)
+            watch = self._watch(step)
+            value = await rest_of(steps, context, waiting_for)
         except BaseException as error:
             return self._ended_badly(order, step, watch, error)
         finally:
@@ -115,6 +136,10 @@ class Dispatcher:
                 self._timeouts.done(watch)
         if watch is not None and watch.expired:
             _this_task().uncancel()  # it finished all the same: a finished step keeps its outcome
+        return self._completed(order, value)
+
+    def _completed(self, order: Order, value: Any) -> Report:
+        """What an attempt that returned comes to."""
         if value is None:
             return NodeCompleted(order.task, order.node, order.number, _NULL)
         notes: dict[str, Raw] | None = None

@@ -108,8 +108,8 @@ class LiveRun:
         self._life = run.life
         self._begins: tuple[Transition, int] | None = None
         #: For other runs, to go with the next row; gone with the row under way.
-        self._sending: list[Outgoing] = []
-        self._sent: list[Outgoing] = []
+        self._sending: Sequence[Outgoing] = ()
+        self._sent: Sequence[Outgoing] = ()
         #: What is being decided on, while that waits for values to be loaded or, without a
         #: decision, to be tried again. Nothing else is decided meanwhile.
         self._deciding: tuple[Any, Decision | None] | None = None
@@ -174,7 +174,7 @@ class LiveRun:
 
     def send(self, outgoing: Iterable[Outgoing]) -> None:
         """Say something to other runs, with the next row."""
-        self._sending += outgoing
+        self._sending = (*self._sending, *outgoing)
         self.pump()
 
     def deliver(self, event: Any) -> None:
@@ -390,7 +390,7 @@ class LiveRun:
         except Exception as error:  # as good as a row that the store cannot write
             self._unwritable(read, error)
             return
-        self._decided, self._sending, self._sent = [], [], sending
+        self._decided, self._sending, self._sent = [], (), sending
         self.under_way = transitions
         self.seq = row.seq
         self._submitted = read
@@ -414,7 +414,7 @@ class LiveRun:
         elif verdict == "busy":
             self.seq -= 1
             self._decided = [*transitions, *self._decided]
-            self._sending = [*self._sent, *self._sending]
+            self._sending = (*self._sent, *self._sending)
             self._busy = True
             self.timers.after(BUSY_PAUSE, self._store_was_busy)
         elif verdict == "refused":
@@ -491,7 +491,7 @@ class LiveRun:
         self.inbox = None
         self._decided.clear()
         self._begins = None
-        self._sending.clear()
+        self._sending = ()
         if self._timers is not None:
             self._timers.close()
         self.work.end()

@@ -12,6 +12,7 @@ import logging
 import sys
 from collections.abc import Collection
 from functools import partial
+from types import CoroutineType
 from typing import TYPE_CHECKING, Any, Final
 
 from perdure.codec.failures import record_failure
@@ -133,17 +134,17 @@ class Runners:
     async def _work(self, order: Order | None) -> None:
         """Execute attempts for as long as there is one to take or a row under way."""
         live, shell, orders = self._live, self._shell, self.orders
-        dispatcher, telemetry, loaded = shell.dispatcher, shell.telemetry, sys.modules
-        execute = dispatcher.execute
-        time = asyncio.get_running_loop().time
+        dispatcher, telemetry, loop = shell.dispatcher, shell.telemetry, asyncio.get_running_loop()
         task = asyncio.current_task()
         assert task is not None
-        steps, started = 0, time()
+        # Methods are looked up each time: kept, they take more memory than a waiting step's input.
+        steps, started = 0, loop.time()
         while order is not None:
             self.working[task] = order
             try:
-                if telemetry is None and OPENTELEMETRY not in loaded:
-                    report = await execute(order)
+                if telemetry is None and OPENTELEMETRY not in sys.modules:
+                    made = dispatcher.begin(order)
+                    report = await made if isinstance(made, CoroutineType) else made
                 else:
                     report = await observed(telemetry, dispatcher, order, live.run.trace)
             except StepNotRegistered as error:
@@ -164,19 +165,19 @@ class Runners:
                 self._cancelled(order, report)
                 return
             if order.waited:
-                steps, started = 0, time()
+                steps, started = 0, loop.time()
             self.free = 1
             live.deliver(report)
             self.free = 0
             order = orders.pop(0) if orders else None
             if order is None and self._waits_for_row():
                 order = await self._next_order(task)
-                started = time()
-            now = time()
+                started = loop.time()
+            now = loop.time()
             steps += 1
             if steps % TURN_STEPS == 0 or now - started > TURN_SECONDS:
                 order = await self._give_way(order)
-                now = started = time()
+                now = started = loop.time()
             if order is not None and (shell.stopping or self.held or now >= shell.lease_over):
                 orders.insert(0, order)
                 shell.held_back = True

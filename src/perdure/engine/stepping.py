@@ -50,19 +50,20 @@ def rest_of(
     steps: Coroutine[Any, Any, T], context: Context, waiting_for: Any
 ) -> Generator[Any, Any, T]:
     """Await the rest of a coroutine within its context, after `first_part` gave `waiting_for`."""
-    send, throw = steps.send, steps.throw
     while True:
+        thrown: BaseException | None = None
         try:
             sent = yield waiting_for
         except GeneratorExit:
             context.run(steps.close)
             raise
         except BaseException as error:
-            call, value = throw, error
-        else:
-            call, value = send, sent  # type: ignore[assignment]
+            thrown = error
         try:
-            waiting_for = context.run(call, value)
+            if thrown is None:
+                waiting_for = context.run(steps.send, sent)
+            else:
+                waiting_for = context.run(steps.throw, thrown)
         except StopIteration as stop:
             result: T = stop.value
             return result

@@ -27,7 +27,7 @@ def call_step(
     calls: Calls, step: Step[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> Coroutine[Any, Any, Any]:
     """The coroutine of a step's call. Raises TypeError and InvalidRequest for its arguments."""
-    node = calls.named(step.name)
+    node = calls.named(step._name)
     value = step.packer.pack(args, kwargs)
     input: Raw | None = None if value is NOTHING else written_in(calls, value)
     call = Call(node, STEP, input, step.how)

@@ -134,7 +134,8 @@ class Context:
     def step(
         self, step: Step[P, R], /, *args: P.args, **kwargs: P.kwargs
     ) -> Coroutine[Any, Any, R]:
-        """Call a step: the same as `step(*args)`."""
+        """Call a step: the same as `step(*args)`. Raises the step's failure: a class of yours by
+        its kind, else StepFailed; TimedOut when its last attempt took too long."""
         return step(*args, **kwargs)
 
     async def sleep(self, delay: Duration | datetime, /) -> None:

@@ -182,7 +182,8 @@ def workflow(
     max_duration must be said; None = no end. name: from the function unless given. version: a
     label. retention: how long a finished run is kept, 30 days unless said. aliases: names that it
     had before: runs recorded under them are claimed, found and joined as runs of this one, and
-    keep that name. Raises DefinitionError with all that is wrong, where the workflow is written.
+    keep that name. Raises DefinitionError with all that is wrong, a single problem as itself
+    (MissingMaxDuration, InvalidName, InvalidOptions), where the workflow is written.
     """
 
     def declare(function: Any) -> Any:

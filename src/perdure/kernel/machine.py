@@ -47,6 +47,7 @@ from perdure.kernel.stopping import (
     on_run_unpaused,
     stop_the_rest,
 )
+from perdure.kernel.straight import straight_on
 from perdure.kernel.tasks import complete, schedule, stale
 from perdure.kernel.turn import NeedLoad, Turn
 from perdure.kernel.wakes import on_signal_received, on_timer_fired
@@ -56,7 +57,7 @@ from perdure.model.errors import InvalidRequest
 class GraphMachine:
     """Decides for one run of a graph. `run` is its snapshot, changed by what is decided."""
 
-    __slots__ = ("_turn", "handlings", "may_ask", "run", "undoes")
+    __slots__ = ("_straight", "_turn", "handlings", "may_ask", "run", "undoes")
 
     def __init__(self, plan: GraphPlan, run: Run, deps: Deps) -> None:
         self.run = run
@@ -66,6 +67,7 @@ class GraphMachine:
         self.may_ask = plan.may_ask
         #: Whether its run may have something to undo before it ends.
         self.undoes = plan.undoes
+        self._straight = plan.straight
         self._turn = Turn(plan, run, deps)
 
     @property
@@ -80,16 +82,19 @@ class GraphMachine:
 
     def decide(self, event: Event) -> Transition | Load:
         """See kernel.protocol.Machine.decide."""
-        run = self.run
+        run, turn = self.run, self._turn
         halts = run.stopping is not None
-        handler = (HALTING[run.phase] if halts else HANDLERS).get(type(event))
-        if handler is None:
-            raise InvalidRequest(f"unknown event {type(event).__name__}")
-        turn = self._turn
         # Time never goes back, whoever takes over with whatever clock. A timer that counts is
         # due by this time: early ones are ignored.
         now = turn.deps.now()
         now = max(now, run.at)
+        if type(event) is NodeCompleted and not halts:
+            then = self._straight.get(event.node)
+            if then is not None and (made := straight_on(turn, event, then, now)) is not None:
+                return made
+        handler = (HALTING[run.phase] if halts else HANDLERS).get(type(event))
+        if handler is None:
+            raise InvalidRequest(f"unknown event {type(event).__name__}")
         turn.begin(now)
         try:
             handler(turn, event)

@@ -42,8 +42,9 @@ class Turn:
     """One run's snapshot, its definition's plan, and the decision in the making."""
 
     __slots__ = (
-        "_drawn", "_kept", "_new_id", "_saved", "_scope", "_undo", "_used", "_whole", "actions",
-        "deps", "ignored", "now", "outputs", "payloads", "plan", "run", "signal_delivered", "views",
+        "_kept", "_new_id", "_saved", "_scope", "_undo", "_used", "_whole", "actions",
+        "deps", "drawn", "ignored", "now", "outputs", "payloads", "plan", "run",
+        "signal_delivered", "views",
     )  # fmt: skip
 
     def __init__(self, plan: GraphPlan, run: Run, deps: Deps) -> None:
@@ -66,7 +67,8 @@ class Turn:
         self._undo: list[tuple[str, NodeState | None]] = []
         #: Nodes, outputs and views as they were before the run was reopened in this decision.
         self._whole: tuple[dict[str, Any], dict[str, Any], dict[str, Any]] | None = None
-        self._drawn: list[str] = []
+        #: Ids drawn for decisions that were not made: they are drawn again first.
+        self.drawn: list[str] = []
         self._used = 0
         self._kept = plan.kept
 
@@ -118,7 +120,7 @@ class Turn:
         self._whole = None
         self.payloads = _NO_PAYLOADS
         if self._used:
-            del self._drawn[: self._used]
+            del self.drawn[: self._used]
         if self.ignored is not None:
             self.run.at = self._saved.at
         else:
@@ -151,7 +153,7 @@ class Turn:
 
     def new_id(self) -> str:
         """A fresh task id; a decision made again, after a load or an error, draws the same ids."""
-        drawn, used = self._drawn, self._used
+        drawn, used = self.drawn, self._used
         self._used = used + 1
         if used < len(drawn):
             return drawn[used]

@@ -63,7 +63,7 @@ class GraphError(DefinitionError):
 
 
 class NotFound(PerdureError):
-    """There is no such run or definition. Out of a step it is a failure of this kind."""
+    """There is no such run, definition or resource. Out of a step it is a failure of this kind."""
 
     kind = "workflow.not_found"
 
@@ -164,7 +164,8 @@ class StepFailed(Failure):
 
 
 class RunFailed(Failure):
-    """A run ended failed; `run` is its handle, `compensated` whether its undos all succeeded."""
+    """A run ended failed, and no class of yours has the recorded kind. `run` is its handle;
+    `compensated`: whether something was undone, and all undos succeeded."""
 
     run: Any = None
     compensated: bool = False
@@ -214,7 +215,7 @@ def _marked(kind: type[Exception]) -> type[Permanent]:
 
 
 class TimedOut(Failure, TimeoutError, kind="workflow.timeout"):
-    """A wait, a step's attempt or a run took longer than it may."""
+    """A wait, a step's attempt or a run took longer than it may. A builtin TimeoutError, too."""
 
 
 class Canceled(Failure, kind="workflow.canceled"):
@@ -225,13 +226,15 @@ class Canceled(Failure, kind="workflow.canceled"):
 
 
 class StoreError(PerdureError):
-    """The store failed; transient. The engine tries again with growing delays."""
+    """The store failed: it is busy, full, damaged, or cannot be opened. What it was asked for may
+    have been recorded or not. Never a run's failure: engines try again, with growing delays."""
 
 
 class PayloadMissing(StoreError):
     """A value that a run has recorded is not in the store any more. Trying again would not bring
-    it back: the run stalls, and says so."""
+    it back: the run stalls, and says so, and no call raises it."""
 
 
 class NonDeterminism(PerdureError):
-    """A workflow's code asked for something other than its journal holds."""
+    """A workflow's code asked for something other than its journal holds, when it was to be
+    retried or played again."""

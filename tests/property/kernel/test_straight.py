@@ -53,7 +53,7 @@ class Twins(Restless):
 
 @pytest.mark.rule("G-48")
 @settings(max_examples=300)
-@given(graphs(failing=False) | graphs(waiting=True), st.integers(0, 6), st.data())
+@given(graphs() | graphs(waiting=True), st.integers(0, 6), st.data())
 def test_straight_edges_decide_what_the_readiness_rule_decides(
     graph: Drawn, events: int, data: Data
 ) -> None:

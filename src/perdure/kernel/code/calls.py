@@ -37,7 +37,7 @@ from perdure.kernel.code.call import (
 from perdure.kernel.code.lines import line_here
 from perdure.kernel.code.loop import Timer, WorkflowLoop
 from perdure.kernel.code.stuck import Evicted, Stuck, hot_loop
-from perdure.kernel.fold import FOLDS
+from perdure.kernel.fold import FOLDS, create_task
 from perdure.kernel.protocol import Deps
 from perdure.kernel.run import KeptSignal, Run
 from perdure.model.errors import Canceled
@@ -117,7 +117,8 @@ class Calls:
             created = CreateTask(task, node, "pending")
         else:
             created = CreateTask(task, node, "pending", input, digest=digest_of(input))
-        self.emit(created)
+        create_task(self.run, created)
+        self.actions.append(created)
         if (child := call.child) is not None:
             detached = call.kind == SPAWN
             self.emit(StartChild(task, node, child.definition, child.id, detached))

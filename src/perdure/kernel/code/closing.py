@@ -36,6 +36,7 @@ def close(calls: Calls) -> list[str]:
     tasks = loop.tasks
     if not tasks:
         calls.forget()
+        loop.release()
         return stubborn
     before = events._get_running_loop()
     hooks = sys.get_asyncgen_hooks()
@@ -54,6 +55,8 @@ def close(calls: Calls) -> list[str]:
         sys.set_asyncgen_hooks(*hooks)
         events._set_running_loop(before)
     calls.forget()
+    if not stubborn:
+        loop.release()
     return stubborn
 
 

@@ -40,6 +40,7 @@ from perdure.kernel.events import (
     SignalReceived,
     TimerFired,
 )
+from perdure.kernel.fold import complete_task
 from perdure.kernel.retries import when_again
 from perdure.kernel.run import GRACE, require_running
 from perdure.kernel.tasks import stale
@@ -80,7 +81,9 @@ def on_node_completed(machine: Running, event: NodeCompleted) -> str | None:
     ignored = stale(machine, event)
     if ignored is None:
         calls, node, output = machine.calls, event.node, event.output
-        calls.emit(CompleteTask(event.task, node, event.attempt, output))
+        done = CompleteTask(event.task, node, event.attempt, output)
+        complete_task(machine.run, done)
+        calls.actions.append(done)
         calls.completed(node, output)
         machine.run_on()
     return ignored

@@ -183,6 +183,11 @@ class WorkflowLoop(asyncio.AbstractEventLoop):
         self._tasks.clear()
         self._ready.clear()
 
+    def release(self) -> None:
+        """Nothing runs here any more. Who records its timers refers to this loop: left as they
+        are, only the garbage collector would free the two."""
+        vars(self).pop("timers", None)
+
     # ------------------------------------------------------------------ what asyncio asks for
 
     def time(self) -> float:
