@@ -402,6 +402,51 @@ def traced() -> Journal:
     ]
 
 
+def taken_back() -> Journal:
+    """A workflow that takes back what it did: the call says of what."""
+    closed = FailureRecord("closed", "no ship today", permanent=True)
+    return [
+        [
+            Transition(
+                AT,
+                [
+                    _opened(),
+                    BeginRun(),
+                    CreateTask("t1", "charge", "pending", Raw(b"12")),
+                    DispatchTask("t1", "charge"),
+                ],
+            )
+        ],
+        [
+            Transition(
+                AT + 1,
+                [
+                    CompleteTask("t1", "charge", 0, Raw(b'"c1"')),
+                    CreateTask("t2", "ship", "pending"),
+                    DispatchTask("t2", "ship"),
+                ],
+            ),
+            Transition(
+                AT + 2,
+                [
+                    FailTask("t2", "ship", 0, closed),
+                    CreateTask("t3", "refund", "pending", Raw(b'"c1"'), undoes="charge"),
+                    DispatchTask("t3", "refund"),
+                ],
+            ),
+        ],
+        [
+            Transition(
+                AT + 3,
+                [
+                    CompleteTask("t3", "refund", 0, Raw(b"null")),
+                    FinishRun("failed", failure=closed),
+                ],
+            )
+        ],
+    ]
+
+
 def undone() -> Journal:
     """A graph with undos that is canceled while a node is under way, which is given up: both what
     it may have done and what it did are undone."""
@@ -482,6 +527,7 @@ JOURNALS = {
     "children-v1": children,
     "begun-elsewhere-v1": begun_elsewhere,
     "traced-v1": traced,
+    "taken-back-v1": taken_back,
     "undone-v1": undone,
 }
 

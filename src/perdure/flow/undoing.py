@@ -11,11 +11,12 @@ import asyncio
 import logging
 from collections.abc import Callable, Coroutine
 from contextlib import suppress
+from contextvars import copy_context
 from functools import partial
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, ParamSpec, Self, TypeVar
 
-from perdure.kernel.code.call import CLEANING
+from perdure.kernel.code.call import CLEANING, SCOPE, UNDOES, Scope
 from perdure.kernel.code.stuck import ContinueAsNew, Evicted
 from perdure.model.errors import Failure
 
@@ -32,18 +33,41 @@ _NO_FAILURE: Final = (GeneratorExit, Evicted, ContinueAsNew)
 Undoing = Callable[[], Coroutine[Any, Any, Any]]
 
 
+class _Made:
+    """The calls made in a scope, in order. `place`: where the first of them stands among those of
+    the scope around."""
+
+    def __init__(self, around: Scope | None) -> None:
+        self._around = around
+        self.nodes: list[str] = []
+        self.place = 0
+
+    def made(self, node: str, /) -> None:
+        """See Scope.made."""
+        around = self._around
+        if not self.nodes and isinstance(around, _Made):
+            self.place = len(around.nodes)
+        self.nodes.append(node)
+        if around is not None:
+            around.made(node)
+
+
 class Undo:
     """`async with ctx.saga() as saga:`; leaving it by an exception or a cancel undoes."""
 
     def __init__(self, logger: logging.LoggerAdapter[logging.Logger]) -> None:
         self._logger = logger
         self._undos: list[Undoing] = []
+        self._made = _Made(SCOPE.get())
+        self._outer: Scope | None = None
+        #: What each undo is of, where that is said.
+        self._of: list[_Made | None] = []
         #: Undos that failed for good: somebody must look.
         self.failed: list[Exception] = []
 
     def undo(self, step: Step[P, Any], /, *args: P.args, **kwargs: P.kwargs) -> None:
         """Undo by this call, should it come to that."""
-        self._undos.append(partial(step, *args, **kwargs))
+        self._keep(partial(step, *args, **kwargs), None)
 
     async def run(
         self,
@@ -54,19 +78,34 @@ class Undo:
         undo: Callable[[R], Coroutine[Any, Any, Any]],
     ) -> R:
         """Run a step whose undo takes its result. Raises what the step raises."""
-        task = asyncio.ensure_future(step(input))
+        made, context = _Made(self._made), copy_context()
+        context.run(SCOPE.set, made)
+        task = context.run(asyncio.ensure_future, step(input))
         canceled = await _ended(task)
         if canceled is None:
             result = await task
-            self._undos.append(partial(undo, result))
+            self._keep(partial(undo, result), made)
             return result
         # It may have taken effect all the same: then it is undone with the rest.
         if not task.cancelled():
             with suppress(Failure):
-                self._undos.append(partial(undo, task.result()))
+                self._keep(partial(undo, task.result()), made)
         raise canceled
 
+    def _keep(self, undo: Undoing, of: _Made | None) -> None:
+        self._undos.append(undo)
+        self._of.append(of)
+
+    def _first_undone(self) -> str | None:
+        """The first call of which something may be taken back: where nobody says which one an undo
+        is of, it may be any."""
+        place = min((0 if of is None else of.place for of in self._of), default=0)
+        nodes = self._made.nodes
+        return nodes[place] if place < len(nodes) else None
+
     async def __aenter__(self) -> Self:
+        self._outer = SCOPE.get()
+        SCOPE.set(self._made)
         return self
 
     async def __aexit__(
@@ -75,6 +114,7 @@ class Undo:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
+        SCOPE.set(self._outer)
         if error is None or isinstance(error, _NO_FAILURE):
             return
         canceled = await _ended(asyncio.ensure_future(self._undo_all()))
@@ -83,6 +123,7 @@ class Undo:
 
     async def _undo_all(self) -> None:
         CLEANING.set(True)
+        UNDOES.set(self._first_undone())
         while self._undos:
             try:
                 await self._undos.pop()()

@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 import msgspec
 from msgspec import Raw
@@ -28,8 +28,18 @@ CHILD: Final = "child"
 SPAWN: Final = "spawn"
 
 
-#: Set where what is called takes back what was done.
+class Scope(Protocol):
+    """Who has to know which calls are made within it: what they do may have to be taken back."""
+
+    def made(self, node: str, /) -> None:
+        """A call that may have an effect is made."""
+
+
+#: Set where what is called takes back what was done; and what is the first call that it may be of.
 CLEANING: Final[ContextVar[bool]] = ContextVar("perdure_cleaning", default=False)
+UNDOES: Final[ContextVar[str | None]] = ContextVar("perdure_undoes", default=None)
+#: The innermost scope that a call is made in.
+SCOPE: Final[ContextVar[Scope | None]] = ContextVar("perdure_scope", default=None)
 
 
 class How(Handling, frozen=True, gc=False):
@@ -68,6 +78,8 @@ class Call(msgspec.Struct, eq=False):
     #: how a call recorded so is executed.
     other: Callable[[], tuple[Raw, How] | None] | None = None
     cleaning: bool = False
+    #: See CreateTask.undoes.
+    undoes: str | None = None
     task: str = ""
     #: While it is awaited and has no outcome.
     future: CallFuture | None = None

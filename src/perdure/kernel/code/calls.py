@@ -27,8 +27,10 @@ from perdure.kernel.actions import (
 from perdure.kernel.code.call import (
     CHILD,
     CLEANING,
+    SCOPE,
     SPAWN,
     STEP,
+    UNDOES,
     WAIT,
     Call,
     CallFuture,
@@ -101,6 +103,10 @@ class Calls:
         if not loop.alive:
             return future
         call.cleaning = self.stop_seen or CLEANING.get()
+        if call.cleaning:
+            call.undoes = UNDOES.get()
+        if (scope := SCOPE.get()) is not None:
+            scope.made(call.node)
         loop.idle = self._answers = 0
         if self.recorded is not None:
             self.recorded.match_step(call)  # which may name it otherwise
@@ -113,7 +119,11 @@ class Calls:
         """Record a call of a step or of another run."""
         task = call.task = self.deps.new_id()
         node, input, how = call.node, call.input, call.how
-        if input is None:
+        if call.cleaning:
+            created = CreateTask(
+                task, node, "pending", input, digest=digest_of(input), undoes=call.undoes
+            )
+        elif input is None:
             created = CreateTask(task, node, "pending")
         else:
             created = CreateTask(task, node, "pending", input, digest=digest_of(input))

@@ -1,8 +1,9 @@
 """A retry of a workflow's run: what it had decided up to a point is kept, the rest decided anew.
 
-The point is where the last step failed for good, or where the named call was made. Outcomes
-recorded before it stand and are replayed; every call that had none by then is made again. Signals
-taken after it are kept for whoever asks for them then: what was sent is never lost.
+The point is where the last step failed for good, or where the named call was made; what was taken
+back after it is made again, too. Outcomes recorded before it stand and are replayed; every call
+that had none by then is made again. Signals taken after it are kept for whoever asks for them
+then: what was sent is never lost.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ def on_run_retried(machine: Running, event: RunRetried) -> str | Load | None:
     if run.status == "running":
         raise RunActive("the run has not ended: cancel it first")
     script = script_of(machine.past)
-    kept = _point(script, event.node)
+    kept = _before_undone(script, _point(script, event.node), event.node)
     reset = frozenset(_open_after(script, kept)) | ({event.node} if event.node else set())
     before = without(script.transitions, reset, kept)
     apart = tuple(node for node in script.apart if node not in machine.outputs)
@@ -107,6 +108,31 @@ def _point(script: Script, node: str | None) -> int:
         return last - 1
     # Nothing failed but the code itself: everything is kept but its end.
     return script.transitions[-1][0]
+
+
+def _before_undone(script: Script, kept: int, node: str | None) -> int:
+    """The point, or an earlier one: what was taken back after it must not count as done, so that
+    what is made anew begins with it. Raises InvalidRequest where another point was asked for."""
+    created: dict[str, int] = {}
+    undone: list[tuple[int, str]] = []
+    for place, transition in script.transitions:
+        for action in transition.actions:
+            if isinstance(action, CreateTask):
+                created[action.node] = place
+                if action.undoes is not None:
+                    undone.append((place, action.undoes))
+    while earlier := [
+        (created[first], first)
+        for place, first in undone
+        if place > kept and created.get(first, kept) < kept
+    ]:
+        kept, first = min(earlier)
+        if node is not None:
+            raise InvalidRequest(
+                f"what {first} did was taken back after {node} was called: go on from {first}, or "
+                "from a call before it"
+            )
+    return kept
 
 
 def _open_after(script: Script, kept: int) -> Iterator[str]:

@@ -189,3 +189,157 @@ def test_a_retry_begins_a_new_deadline_and_forgets_why_it_stopped() -> None:
     board.retry()
     assert board.run.stopping is None
     assert board.pending == ["charge"]
+
+
+# ---------------------------------------------------------------------- what was taken back
+
+
+@step
+async def refund(amount: int) -> None: ...
+
+
+@step
+async def note(text: str) -> None: ...
+
+
+@named
+async def undone(ctx: Context) -> list[Any]:
+    await note("begun")
+    async with ctx.saga() as saga:
+        first = await saga.run(charge, 1, undo=refund)
+        second = await ship("a")
+    return [first, second]
+
+
+def test_what_was_taken_back_is_done_again() -> None:
+    board = Board(undone)
+    board.complete("note")
+    board.complete("charge", 1)
+    board.fail("ship")
+    board.complete("refund")
+    assert board.end.status == "failed"
+    board.retry()
+    assert board.pending == ["charge"], "else it would be shipped and not be paid"
+    board.reload()
+    board.complete("charge", 2)
+    board.complete("ship", "there")
+    assert board.result == [2, "there"]
+
+
+def test_what_was_taken_back_after_a_cancel_is_done_again() -> None:
+    board = Board(undone)
+    board.complete("note")
+    board.complete("charge", 1)
+    board.cancel()
+    board.complete("refund")
+    assert board.end.status == "canceled"
+    board.retry()
+    assert board.pending == ["charge"]
+
+
+def test_a_retry_may_fail_and_be_taken_back_once_more() -> None:
+    board = Board(undone)
+    board.complete("note")
+    for number in (1, 2):
+        board.complete("charge", number)
+        board.reload()
+        board.fail("ship")
+        board.complete("refund")
+        board.retry()
+        assert board.pending == ["charge"]
+    board.complete("charge", 3)
+    board.complete("ship", "there")
+    assert board.result == [3, "there"]
+
+
+def test_a_call_after_what_was_taken_back_is_no_place_to_go_on_from() -> None:
+    board = Board(undone)
+    board.complete("note")
+    board.complete("charge", 1)
+    board.fail("ship")
+    board.complete("refund")
+    with pytest.raises(
+        InvalidRequest, match="what charge did was taken back after ship was called"
+    ):
+        board.retry("ship")
+    board.retry("note")
+    assert board.pending == ["note"]
+
+
+@named
+async def otherwise(ctx: Context) -> list[Any]:
+    try:
+        async with ctx.saga() as saga:
+            saga.undo(refund, 1)
+            await charge(1)
+            await ship("by train")
+    except Exception:
+        await ship("by bus")
+    return [await charge(2)]
+
+
+def test_what_the_code_knows_was_taken_back_stays_so() -> None:
+    board = Board(otherwise)
+    board.complete("charge", 1)
+    board.fail("ship")
+    board.complete("refund")
+    board.complete("ship#2", "there")
+    board.fail("charge#2")
+    board.retry()
+    assert board.pending == ["charge#2"], "the code went another way, and goes on there"
+    board.complete("charge#2", 2)
+    assert board.result == [2]
+
+
+@named
+async def nested(ctx: Context) -> None:
+    async with ctx.saga() as outer:
+        await note("outer")
+        await outer.run(charge, 1, undo=refund)
+        async with ctx.saga() as inner:
+            await asyncio.gather(
+                inner.run(charge, 2, undo=refund), inner.run(charge, 3, undo=refund)
+            )
+            await ship("a")
+
+
+def test_scopes_within_scopes_are_all_made_again() -> None:
+    board = Board(nested)
+    board.complete("note")
+    for node in ("charge", "charge#3", "charge#2"):
+        board.complete(node, 1)
+    board.fail("ship")
+    for node in ("refund", "refund#2", "refund#3"):
+        board.complete(node)
+    board.retry()
+    assert board.pending == ["charge"]
+
+
+@named
+async def registered(ctx: Context) -> None:
+    async with ctx.saga() as saga:
+        await note("anything")
+        await charge(1)
+        saga.undo(refund, 1)
+        await ship("a")
+
+
+def test_where_nobody_says_what_an_undo_is_of_it_may_be_of_the_first_call() -> None:
+    board = Board(registered)
+    board.complete("note")
+    board.complete("charge", 1)
+    board.fail("ship")
+    board.complete("refund")
+    board.retry()
+    assert board.pending == ["note"]
+
+
+def test_an_undo_that_failed_is_made_again_alone() -> None:
+    board = Board(undone)
+    board.complete("note")
+    board.complete("charge", 1)
+    board.fail("ship")
+    board.fail("refund")
+    board.retry()
+    assert board.pending == ["refund"], "what failed last"
+    assert board.journal[-1].actions[-2].undoes == "charge", "and says of what, as the first one"
