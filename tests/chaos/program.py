@@ -12,6 +12,7 @@ import os
 import signal
 import sys
 import time
+from collections.abc import Callable, Coroutine
 from typing import Any, Final
 
 import msgspec
@@ -154,12 +155,8 @@ async def main(launch: Launch) -> None:
     steps = [double, thread, quick, large, flaky]
     store = f"sqlite:///{launch.db}?sync={launch.sync}"
     secrets = {"launch": f"launch-{launch.number}"}
-    this = asyncio.current_task()
-    assert this is not None
-    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, this.cancel)
     async with Engine(store, [*graphs.values(), *steps], secrets=secrets, grace=0) as engine:
-        sys.stdout.write("up\n")
-        sys.stdout.flush()
+        up()
         started = [
             await engine.start(graphs[name], {"n": n}, id=id, if_exists="join")
             for name, id, n in launch.runs
@@ -168,11 +165,29 @@ async def main(launch: Launch) -> None:
             await run.result()
 
 
-if __name__ == "__main__":
-    told = msgspec.json.decode(sys.argv[1], type=Launch)
-    LAUNCH.append(told.number)
-    LOG.append(os.open(told.log, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600))
+def up() -> None:
+    """Say that the engine is open."""
+    sys.stdout.write("up\n")
+    sys.stdout.flush()
+
+
+def launched(main: Callable[[Launch], Coroutine[Any, Any, None]]) -> None:
+    """Be the process that was told what to do; ends in order at SIGTERM."""
+    launch = msgspec.json.decode(sys.argv[1], type=Launch)
+    LAUNCH.append(launch.number)
+    LOG.append(os.open(launch.log, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600))
+
+    async def until_told() -> None:
+        this = asyncio.current_task()
+        assert this is not None
+        asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, this.cancel)
+        await main(launch)
+
     try:
-        asyncio.run(main(told))
+        asyncio.run(until_told())
     except asyncio.CancelledError:
         sys.exit(STOPPED)
+
+
+if __name__ == "__main__":
+    launched(main)

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import signal
-import sys
 import time
 from contextlib import suppress
 from typing import Any
@@ -18,7 +16,7 @@ import msgspec
 
 from perdure import Engine, Failure, Permanent, Retry, RunFinished, Saga, SagaContext
 from perdure.client.run import Run
-from tests.chaos.program import LAUNCH, LOG, STOPPED, Execution, Launch
+from tests.chaos.program import LAUNCH, LOG, Execution, Launch, launched, up
 
 #: Some outputs stand apart from their rows.
 LARGE = 6000
@@ -34,9 +32,9 @@ class Seen(Execution, frozen=True):
 
     payload: int
     text: str
-    tenant: str
+    tenant: str | None
     last: str | None
-    gave: str | None
+    gave: str | dict[str, str] | None
 
 
 def order_of(n: int) -> Order:
@@ -174,20 +172,10 @@ async def play(engine: Engine, name: str, id: str, n: int) -> None:
 
 
 async def main(launch: Launch) -> None:
-    this = asyncio.current_task()
-    assert this is not None
-    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, this.cancel)
     async with Engine(f"sqlite:///{launch.db}?sync={launch.sync}", SAGAS, grace=0) as engine:
-        sys.stdout.write("up\n")
-        sys.stdout.flush()
+        up()
         await asyncio.gather(*(play(engine, *one) for one in launch.runs))
 
 
 if __name__ == "__main__":
-    told = msgspec.json.decode(sys.argv[1], type=Launch)
-    LAUNCH.append(told.number)
-    LOG.append(os.open(told.log, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600))
-    try:
-        asyncio.run(main(told))
-    except asyncio.CancelledError:
-        sys.exit(STOPPED)
+    launched(main)

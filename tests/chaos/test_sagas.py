@@ -16,26 +16,16 @@ from collections import defaultdict
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
 
 import msgspec
 import pytest
 
 from perdure.client.urls import store_of
 from perdure.codec.journal import decode_row
-from perdure.kernel.actions import (
-    BeginCompensation,
-    CancelTasks,
-    CompensateTask,
-    CompleteTask,
-    CreateTask,
-    FailTask,
-    FinishRun,
-)
 from perdure.kernel.fold import fold
-from perdure.model.failure import FailureRecord
 from perdure.stores.port import RunQuery, RunRow
 from tests.chaos.lane import RUNS_A_BATCH, Lane
+from tests.chaos.saga_journal import Journal
 from tests.chaos.sagas import SAGAS, Seen, given, order_of
 
 pytestmark = [pytest.mark.chaos, pytest.mark.slow, pytest.mark.timeout(1800)]
@@ -72,42 +62,6 @@ class SagaLane(Lane):
         first = len(self.runs)
         for n in range(first, first + RUNS_A_BATCH):
             self.runs.append((self._chance.choice(SAGAS).name, f"r{n}", n))
-
-
-class Journal:
-    """What is recorded of one run, as the names of its steps."""
-
-    def __init__(self, actions: list[Any]) -> None:
-        #: What completed, or may have, in that order; and what is known to have.
-        self.done: list[str] = []
-        self.known: list[str] = []
-        #: Of which nobody knows what it did.
-        self.unknown: list[str] = []
-        self.begun: list[str] = []
-        self.undone: list[str] = []
-        self.ends: list[FinishRun] = []
-        self.causes: list[FailureRecord] = []
-        for action in actions:
-            self._note(action)
-
-    def _note(self, action: Any) -> None:
-        if isinstance(action, CompleteTask) and not action.node.endswith("~undo"):
-            self.done.append(action.node)
-            self.known.append(action.node)
-        elif isinstance(action, CancelTasks) and action.unknown:
-            self.done += action.nodes
-            self.unknown += action.nodes
-        elif isinstance(action, FailTask) and action.unknown:
-            self.done.append(action.node)
-            self.unknown.append(action.node)
-        elif isinstance(action, CreateTask) and action.node.endswith("~undo"):
-            self.begun.append(action.node.removesuffix("~undo"))
-        elif isinstance(action, CompensateTask):
-            self.undone.append(action.node)
-        elif isinstance(action, FinishRun):
-            self.ends.append(action)
-        elif isinstance(action, BeginCompensation):
-            self.causes.append(action.failure)
 
 
 def undoable(name: str, journal: Journal) -> list[str]:

@@ -21,6 +21,8 @@ from perdure.client.engine import Engine
 from perdure.feed import RunView
 from perdure.model.errors import StoreError
 from perdure.model.moments import moment
+from perdure.stores.port import RunRow
+from perdure.stores.sqlite.store import SqliteStore
 from tests.cli.commands import GREETING, SLOW, perdure, start, wait_for_call, write
 from tests.virtual.engines import engine_on, graph, wait_for
 from tests.virtual.loop import BEGIN, run, settle
@@ -119,8 +121,8 @@ def test_a_run_that_is_gone_from_the_store_is_followed_no_more() -> None:
         async def find(self, query: Any) -> Any:
             return [] if self.gone else await super().find(query)
 
-        async def rows(self, key: bytes, after: int) -> Any:
-            return [] if self.gone else await super().rows(key, after)
+        async def rows(self, key: bytes, after: int, limit: int) -> Any:
+            return [] if self.gone else await super().rows(key, after, limit)
 
         async def describe(self, definition: str, id: str) -> Any:
             return await super().describe(definition, "none" if self.gone else id)
@@ -268,19 +270,137 @@ def test_a_store_that_does_not_answer_for_a_while_is_asked_again(
     monkeypatch.setattr(running, "LOOK", 0.01)
     answers: list[Any] = [None, StoreError("gone"), StoreError("gone"), None, StoreError("gone")]
 
-    async def look(self: Running) -> list[Seen]:
+    async def find(self: SqliteStore, query: Any) -> list[RunRow]:
         answer = answers.pop(0) if answers else None
         if answer is not None:
             raise answer
         return []
 
-    monkeypatch.setattr(Running, "look", look)
+    monkeypatch.setattr(SqliteStore, "find", find)
     asyncio.run(watch_all(f"sqlite:///{tmp_path}/x.db", 0.2, as_json=False))
     assert answers == []
     assert capsys.readouterr().err.splitlines() == [
         "perdure: nothing is running; what starts is shown, until Ctrl-C",
         *["perdure: the store does not answer, and is asked again: gone"] * 2,
     ]
+
+
+class Broken(VirtualStore):
+    """Where something of some runs cannot be read."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.broken: set[str] = set()
+        self.calls: set[str] = set()
+        self.hidden: set[str] = set()
+
+    async def find(self, query: Any) -> Any:
+        return [row for row in await super().find(query) if row.id not in self.hidden]
+
+    async def rows(self, key: bytes, after: int, limit: int) -> Any:
+        if self._runs[key].new.id in self.broken:
+            raise StoreError("unreadable")
+        return await super().rows(key, after, limit)
+
+    async def describe(self, definition: str, id: str) -> Any:
+        self.refuse("describe")
+        return await super().describe(definition, id)
+
+    async def definitions(self, name: str | None = None) -> Any:
+        self.refuse("definitions")
+        return await super().definitions(name)
+
+    def refuse(self, call: str) -> None:
+        if call in self.calls:
+            raise StoreError("unreadable")
+
+
+@pytest.mark.parametrize("broken", ["0", "2", "new"])
+def test_a_run_that_cannot_be_read_hides_neither_the_end_nor_the_start_of_another(
+    broken: str,
+) -> None:
+    async def main() -> None:
+        store = Broken()
+        async with engine_on(store, waiter) as engine:
+            for id in ("0", "1", "2"):
+                await engine.start(waiter, id=id)
+            looking = Running(store)
+            await looking.look()
+            for id in ("0", "1", "2", "new", "also-new"):
+                if "new" in id:
+                    await engine.start(waiter, id=id)
+                else:
+                    await engine.get(waiter, id).cancel()
+                await settle()
+            store.broken = {broken}
+            seen = {one.view.id: one for one in await looking.look()}
+            assert looking.trouble == "unreadable"
+            rest = {"0": "canceled", "1": "canceled", "2": "canceled", "new": "", "also-new": ""}
+            late = {broken: rest.pop(broken)}
+            assert {id: one.view.outcome for id, one in seen.items()} == rest
+            assert {id for id, one in seen.items() if one.new} == {"new", "also-new"} - {broken}
+            store.broken = set()
+            seen = {one.view.id: one for one in await looking.look()}
+            assert looking.trouble == ""
+            told = {id: one.view.outcome for id, one in seen.items() if one.changed}
+            assert told == late, "what could not be read is told of by the next look"
+
+    run(main())
+
+
+def test_what_one_look_read_before_the_store_failed_is_told_of_by_the_next(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("perdure.stores.paging.PAGE", 1)
+
+    class Halfway(VirtualStore):
+        left = 10**6
+
+        async def rows(self, key: bytes, after: int, limit: int) -> Any:
+            self.left -= 1
+            if self.left < 0:
+                raise StoreError("unreadable")
+            return await super().rows(key, after, limit)
+
+    async def main() -> None:
+        store = Halfway()
+        async with engine_on(store, waiter) as engine:
+            started = await engine.start(waiter, id="1")
+            looking = Running(store)
+            await looking.look()
+            await started.signal("one")
+            await settle()
+            store.left = 1  # the row is read; whether there are more is not known
+            assert await looking.look() == []
+            assert looking.trouble
+            store.left = 10**6
+            [seen] = await looking.look()
+            assert seen.changed
+            assert seen.view.steps["a"].state == "done"
+
+    run(main())
+
+
+@pytest.mark.parametrize("call", ["describe", "definitions"])
+def test_nor_does_a_question_that_is_not_answered(call: str) -> None:
+    """Whether the second run, of which nothing is heard any more, is still there; how many run."""
+
+    async def main() -> None:
+        store = Broken()
+        async with engine_on(store, waiter) as engine:
+            ids = ["0", "1"] if call == "describe" else ["0", "1", "2", "3"]
+            started = [await engine.start(waiter, id=id) for id in reversed(ids)]
+            looking = Running(store, room=2)
+            assert names(await looking.look()) == ["waiter/1", "waiter/0"]
+            await started[-1].cancel()
+            await settle()
+            store.calls = {call}
+            store.hidden = {"1"} if call == "describe" else set()
+            seen = {one.view.id: one.view.outcome for one in await looking.look()}
+            assert seen["0"] == "canceled"
+            assert looking.trouble == "unreadable"
+
+    run(main())
 
 
 @pytest.mark.usefixtures("folder")

@@ -73,6 +73,7 @@ FEED = [
     "WorkflowFinished",
     "WorkflowPaused",
     "WorkflowRecord",
+    "WorkflowRetried",
     "WorkflowStarted",
     "WorkflowStepCompleted",
     "WorkflowStepEvent",

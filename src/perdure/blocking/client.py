@@ -140,11 +140,27 @@ class Client(Mirrored):
             )
         )
 
+    def emit(self, event: object, /, *, idempotency_key: str | None = None) -> None:
+        """Start a run of every saga that is `started_by` the event's class, or one that it
+        derives from, with the event as payload. Returns once all of them are durable: they run
+        also where this process dies at once. No run is waited for. Listeners to the class hear
+        of the event then.
+
+        Of an Engine those sagas that it was given; of a Client those that the store knows, each
+        as it was published last, by the names of their events' classes. idempotency_key: the same
+        event, emitted again with the same key, starts nothing more. Raises InvalidRequest for
+        what is no event or no payload, and Unsupported for a driver that cannot say which sagas
+        there are, both with nothing started; PerdureError once this is closing; StoreError where
+        it is not known whether all was recorded: emit it again, with the same key."""
+        self._call(self._async.emit(event, idempotency_key=idempotency_key))
+
     def listen(self, event: type[Ev], /) -> Callable[[Listen[Ev]], Listen[Ev]]:
         """Decorate a function that is to hear of calls of this client that succeeded, one at a
         time and in order: RunStarted, RunSignaled, RunCanceled of perdure.feed, or ClientEvent for
-        all. It may be async. What it raises is logged and changes nothing. Raises InvalidRequest
-        for other events."""
+        all; or of events of a class of yours that this client is given by `emit`. It may be async.
+        What it raises is logged and changes nothing. When the client closes it is waited for, 5 s
+        at most; then a warning names it, and it is canceled. Raises InvalidRequest for other
+        events."""
         made: Callable[[Listen[Ev]], Listen[Ev]] = self._apply(lambda: self._async.listen(event))
         return made
 

@@ -32,8 +32,8 @@ class Engine(Serving, Client):
     definitions: graphs and steps, or modules that hold them. resources: objects steps ask for by
     type. secrets: what `secrets.<name>` in graph documents reads, a mapping or a function.
     http: limits and options of HTTP nodes. threads: how many `def` steps run at once. grace: how
-    long running attempts may take to end when the engine closes. codec, telemetry: see Client;
-    attempts are observed as well.
+    long running attempts, and listeners, may take to end when the engine closes. codec,
+    telemetry: see Client; attempts are observed as well.
 
     On entering, runs that an earlier process left go on. Raises DefinitionError for what is
     wrong with the definitions (DuplicateName where two share a name), also for steps that a graph
@@ -85,22 +85,12 @@ class Engine(Serving, Client):
         made: int = self._call(self._async.resume())
         return made
 
-    def emit(self, event: object, /, *, idempotency_key: str | None = None) -> None:
-        """Start a run of every saga that is `started_by` the event's class, or one that it
-        derives from, with the event as payload. Returns once all of them are durable: they run
-        also where this process dies at once. No run is waited for. Listeners to the class hear
-        of the event then.
-
-        idempotency_key: the same event, emitted again with the same key, starts nothing more.
-        Raises InvalidRequest for what is no event or no payload, PerdureError once the engine is
-        closing, StoreError where it is not known whether all was recorded: emit it again, with
-        the same key."""
-        self._call(self._async.emit(event, idempotency_key=idempotency_key))
-
     def listen(self, event: type[Ev], /) -> Callable[[Listen[Ev]], Listen[Ev]]:
         """Decorate a function that is to hear of events of this class, after they are durable,
         one at a time and in order: of those that the engine tells (see perdure.feed), or of those
-        that this engine is given by `emit`. It may be async. What it raises is logged and changes
-        nothing. Raises InvalidRequest for what is no event."""
+        that this engine is given by `emit`. It may be async; one that is not keeps everything else
+        waiting while it runs. What it raises is logged and changes nothing. When the engine closes
+        it is waited for until the grace is over, 1 s at least; then a warning names it, and it is
+        canceled. Raises InvalidRequest for what is no event."""
         made: Callable[[Listen[Ev]], Listen[Ev]] = self._apply(lambda: self._async.listen(event))
         return made

@@ -1,22 +1,18 @@
-"""Progress as a small live picture of the nodes, at a terminal with rich.
-
-A process killed while it draws leaves the terminal as it was: the cursor is never hidden.
-"""
+"""Progress as a small live picture of the nodes, at a terminal with rich."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
-from typing import Final, Self
+from typing import Final
 
-from rich.console import Console, Group, RenderableType
-from rich.live import Live
-from rich.table import Table
+from rich.console import Group, RenderableType
 from rich.text import Text
 
 from perdure.cli.calls import given_up
+from perdure.cli.live_picture import LivePicture, table_of
 from perdure.cli.nodes import OPEN, Change, NodeBook, NodeView
-from perdure.cli.output import COLOURS, clock, shortened, took
+from perdure.cli.output import COLOURS, shortened, took
 
 _SIGNS: Final = {
     "completed": "✓", "failed": "✗", "skipped": "·", "pending": "▸", "waiting": "◦",
@@ -24,19 +20,13 @@ _SIGNS: Final = {
 }  # fmt: skip
 
 
-class Picture:
+class Picture(LivePicture):
     """`order`: every node of the plan; those not reached yet are drawn too, undos only then."""
 
     def __init__(self, book: NodeBook, order: Sequence[str]) -> None:
         self._book = book
         self._order = order
-        self._console = Console(stderr=True)
-        self._live = Live(
-            console=self._console,
-            get_renderable=lambda: self.drawing(self._console.height),
-            refresh_per_second=8,
-            vertical_overflow="crop",
-        )
+        super().__init__(stderr=True, rate=8)
 
     def changed(self, change: Change) -> None:
         """The next drawing shows it. What is about no node, and the command that sends a signal,
@@ -46,25 +36,10 @@ class Picture:
             self.note(f"{change.node} {change.text}".strip())
         self._live.refresh()
 
-    def note(self, text: str) -> None:
-        """A line above the picture."""
-        self._console.print(Text(f"{clock(datetime.now(UTC))}  {text}", style="dim"))
-
-    def __enter__(self) -> Self:
-        self._live.start()
-        self._console.show_cursor(True)
-        return self
-
-    def __exit__(self, *exc: object) -> None:
-        self._live.stop()
-
     def drawing(self, height: int) -> RenderableType:
         """The picture as it is now, for a terminal of so many lines."""
         nodes, hidden = self._chosen(max(height - 4, 5))
-        table = Table(box=None, pad_edge=False, show_header=False, padding=(0, 2, 0, 0))
-        for _ in range(4):
-            table.add_column(no_wrap=True)
-        table.add_column(no_wrap=True, overflow="ellipsis", style="dim")
+        table = table_of(5)
         for node in nodes:
             table.add_row(*self._row(node, self._book.nodes.get(node)))
         return Group(table, Text(f"… and {hidden} more nodes", style="dim")) if hidden else table

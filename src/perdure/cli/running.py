@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final, Protocol, Self
 
 import msgspec
@@ -53,45 +54,61 @@ class _Followed(msgspec.Struct):
 
     viewing: Viewing
     row: RunRow
-    new: bool = True
 
 
 class Running:
-    """The running runs of a store. `more`: how many are running that are not followed."""
+    """The running runs of a store. `more`: how many are running that are not followed; `trouble`:
+    why not all could be read at the last look, "" if all were."""
 
     def __init__(self, store: Store, room: int = ROOM) -> None:
         self._store = store
         self._room = room
         self._followed: dict[bytes, _Followed] = {}
         self.more = 0
+        self.trouble = ""
 
     async def look(self) -> list[Seen]:
-        """How the runs stand; those that ended since are among them, this once. Raises
-        StoreError."""
+        """How the runs stand; those that ended since are among them, this once. One that cannot be
+        read hides no other: it is read at the next look. Raises StoreError where the store does
+        not say what runs, with nothing of it lost."""
         found = await self._store.find(RunQuery(status=("running",), limit=self._room))
-        rows = {row.key: row for row in found}
+        rows, self.trouble = {row.key: row for row in found}, ""
         seen = []
         for key, followed in list(self._followed.items()):
-            row = rows.get(key)
-            changed = (row is None or _may_have_gone_on(followed.row, row)) and (
-                await followed.viewing.look()
-            )
-            followed.row = row or followed.row
-            if row is None and not changed and await self._is_gone(followed.row):
-                del self._followed[key]
-                continue
-            view = followed.viewing.view
-            seen.append(Seen(view, followed.row.stalled, False, changed))
-            if view.outcome:
-                del self._followed[key]
+            with self._troubled():
+                one = await self._again(followed, rows.get(key))
+                if one is not None:
+                    seen.append(one)
+                if one is None or one.view.outcome:
+                    del self._followed[key]
         for row in reversed(found):  # the oldest first: in the order in which they came
             if len(self._followed) < self._room and row.key not in self._followed:
-                followed = _Followed(await viewing(self._store, row), row)
-                if not followed.viewing.view.outcome:
-                    self._followed[row.key] = followed
-                    seen.append(Seen(followed.viewing.view, row.stalled, True, True))
-        self.more = await self._others(rows)
+                with self._troubled():
+                    followed = _Followed(await viewing(self._store, row), row)
+                    if not followed.viewing.view.outcome:
+                        self._followed[row.key] = followed
+                        seen.append(Seen(followed.viewing.view, row.stalled, True, True))
+        with self._troubled():
+            self.more = await self._others(rows)
         return seen
+
+    async def _again(self, followed: _Followed, row: RunRow | None) -> Seen | None:
+        """A run that was seen before; None where it is not there any more. `row`: what the store
+        says of it, if it still runs."""
+        changed = (row is None or _may_have_gone_on(followed.row, row)) and (
+            await followed.viewing.look()
+        )
+        if row is None and not changed and await self._is_gone(followed.row):
+            return None
+        followed.row = row or followed.row
+        return Seen(followed.viewing.view, followed.row.stalled, False, changed)
+
+    @contextmanager
+    def _troubled(self) -> Iterator[None]:
+        try:
+            yield
+        except StoreError as error:
+            self.trouble = str(error)
 
     async def _others(self, rows: dict[bytes, RunRow]) -> int:
         if len(rows) < self._room:
@@ -118,24 +135,26 @@ async def watch_all(url: str, seconds: float | None, *, as_json: bool) -> None:
     from perdure.client.client import Client
 
     async with Client(url) as client:
-        running, trouble = Running(client._store), ""
+        running, said = Running(client._store), ""
         seen = await running.look()
         with _board(as_json=as_json) as board:
-            if not seen:
+            if not seen and not running.trouble:
                 board.note("nothing is running; what starts is shown, until Ctrl-C")
             board.show(seen, running.more)
             loop = asyncio.get_running_loop()
             until = None if seconds is None else loop.time() + seconds
-            while until is None or loop.time() < until:
+            while True:
+                if running.trouble and running.trouble != said:
+                    board.note(f"the store does not answer, and is asked again: {running.trouble}")
+                said = running.trouble
+                if until is not None and loop.time() >= until:
+                    return
                 left = LOOK if until is None else min(LOOK, max(until - loop.time(), 0))
                 await asyncio.sleep(left)
                 try:
                     board.show(await running.look(), running.more)
-                    trouble = ""
                 except StoreError as error:
-                    if str(error) != trouble:
-                        trouble = str(error)
-                        board.note(f"the store does not answer, and is asked again: {trouble}")
+                    running.trouble = str(error)
 
 
 def _board(*, as_json: bool) -> Board:

@@ -5,14 +5,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Final, Self
+from typing import TYPE_CHECKING, Final
 
-from rich.console import Console, Group, RenderableType
-from rich.live import Live
-from rich.table import Table
+from rich.console import Group, RenderableType
 from rich.text import Text
 
-from perdure.cli.output import COLOURS, clock, took
+from perdure.cli.live_picture import LivePicture, table_of
+from perdure.cli.output import COLOURS, took
 from perdure.cli.running_lines import standing
 
 if TYPE_CHECKING:
@@ -29,20 +28,14 @@ _SIGNS: Final = {
 }  # fmt: skip
 
 
-class RunningPicture:
+class RunningPicture(LivePicture):
     """A table on stdout, drawn anew when something changed."""
 
     def __init__(self) -> None:
-        self._console = Console()
         self._runs: list[Seen] = []
         self._ended: list[tuple[datetime, Seen]] = []
         self._more = 0
-        self._live = Live(
-            console=self._console,
-            get_renderable=lambda: self.drawing(self._console.height),
-            refresh_per_second=4,
-            vertical_overflow="crop",
-        )
+        super().__init__(stderr=False, rate=4)
 
     def show(self, runs: Sequence[Seen], more: int) -> None:
         """See Board.show."""
@@ -53,28 +46,13 @@ class RunningPicture:
         self._more = more
         self._live.refresh()
 
-    def note(self, text: str) -> None:
-        """A line above the picture."""
-        self._console.print(Text(f"{clock(datetime.now(UTC))}  {text}", style="dim"))
-
-    def __enter__(self) -> Self:
-        self._live.start()
-        self._console.show_cursor(True)
-        return self
-
-    def __exit__(self, *exc: object) -> None:
-        self._live.stop()
-
     def drawing(self, height: int) -> RenderableType:
         """The picture as it is now, for a terminal of so many lines."""
         now = datetime.now(UTC)
         all = [*(seen for _, seen in self._ended), *self._runs]
         room = max(height - 3, 3)
         shown = all[-room:]
-        table = Table(box=None, pad_edge=False, show_header=False, padding=(0, 2, 0, 0))
-        for _ in range(3):
-            table.add_column(no_wrap=True)
-        table.add_column(no_wrap=True, overflow="ellipsis", style="dim")
+        table = table_of(4)
         for seen in shown:
             table.add_row(*_row(seen, now))
         more = self._more + len(all) - len(shown)

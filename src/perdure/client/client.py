@@ -11,8 +11,9 @@ from typing import Any, Self, TypeAlias, TypeVar, Unpack, cast, overload
 from msgspec import Raw
 
 from perdure.client.definitions import DefinitionInfo, infos
+from perdure.client.emitting import PublishedSagas, checked_event, start_all
 from perdure.client.listing import newest_first
-from perdure.client.options import RunOptions, StartOptions, settled
+from perdure.client.options import RunOptions, StartOptions, checked_key, settled
 from perdure.client.run import KEEP, Run, RunInfo, info_of
 from perdure.client.telling import Telling
 from perdure.client.urls import store_of
@@ -20,6 +21,7 @@ from perdure.codec.values import JsonCodec
 from perdure.drivers.native import NativeDriver, rebuild
 from perdure.engine.clock import SystemClock
 from perdure.engine.ids import Ids
+from perdure.engine.listeners import CLOSING
 from perdure.engine.retrying import RetryRequest
 from perdure.engine.starting import to_publish
 from perdure.flow.codec import Codec, TypedCodec, codec_of, written
@@ -40,6 +42,7 @@ from perdure.model.errors import (
 from perdure.model.moments import since_epoch
 from perdure.model.names import check_run_id
 from perdure.model.status import RunStatus
+from perdure.saga.builder import Saga
 from perdure.stores.port import RunQuery, Store
 from perdure.telemetry import Telemetry
 from perdure.telemetry.observation import UNOBSERVED, Call, Unobserved
@@ -78,6 +81,7 @@ class Client:
         self._new_id = Ids(self._clock.now).text
         self._telemetry = checked_telemetry(telemetry)
         self._telling = Telling(self._clock.now)
+        self._published = PublishedSagas()
         self._driver = self._driver_of(store)
 
     def _driver_of(self, store: str | Store | Driver) -> Driver:
@@ -94,9 +98,13 @@ class Client:
 
     async def __aexit__(self, *exc: object) -> None:
         try:
-            await self._telling.close()
+            await self._telling.close(self._patience())
         finally:
             await self._driver.close()
+
+    def _patience(self) -> float:
+        """Seconds that listeners may still take."""
+        return CLOSING
 
     async def _opened(self) -> None:
         await self._driver.open()
@@ -269,13 +277,51 @@ class Client:
             if wanted <= info.metadata.items():
                 yield info
 
-    # ------------------------------------------------------------------ hearing
+    # ------------------------------------------------------------------ events
+
+    async def emit(self, event: object, /, *, idempotency_key: str | None = None) -> None:
+        """Start a run of every saga that is `started_by` the event's class, or one that it
+        derives from, with the event as payload. Returns once all of them are durable: they run
+        also where this process dies at once. No run is waited for. Listeners to the class hear
+        of the event then.
+
+        Of an Engine those sagas that it was given; of a Client those that the store knows, each
+        as it was published last, by the names of their events' classes. idempotency_key: the same
+        event, emitted again with the same key, starts nothing more. Raises InvalidRequest for
+        what is no event or no payload, and Unsupported for a driver that cannot say which sagas
+        there are, both with nothing started; PerdureError once this is closing; StoreError where
+        it is not known whether all was recorded: emit it again, with the same key."""
+        checked_event(event)
+        id = self._new_id() if idempotency_key is None else checked_key(idempotency_key)
+        sagas = await self._bound(event)
+        for saga in sagas if len(sagas) > 1 else ():  # one alone is asked as it is started
+            saga.check_input(self._written(saga, event), self._codec)
+        trigger = {"trigger": type(event).__name__}
+        await start_all(
+            sagas,
+            lambda saga: self.start(saga, event, id=id, if_exists="join", metadata=trigger),
+        )
+        self._telling.listeners.tell(event)
+
+    async def _bound(self, event: object) -> list[Saga[Any]]:
+        """The sagas that an event starts."""
+        native = driver_as(self._driver, NativeDriver)
+        if native is None:
+            name = type(self._driver).__name__
+            raise Unsupported(
+                f"{name} cannot say which sagas an event starts, and nothing was started: emit it "
+                "with an Engine that has the sagas, or start a run of each"
+            )
+        await self._opened()
+        return await self._published.started_by(event, native.store)
 
     def listen(self, event: type[Ev], /) -> Callable[[Listen[Ev]], Listen[Ev]]:
         """Decorate a function that is to hear of calls of this client that succeeded, one at a
         time and in order: RunStarted, RunSignaled, RunCanceled of perdure.feed, or ClientEvent for
-        all. It may be async. What it raises is logged and changes nothing. Raises InvalidRequest
-        for other events."""
+        all; or of events of a class of yours that this client is given by `emit`. It may be async.
+        What it raises is logged and changes nothing. When the client closes it is waited for, 5 s
+        at most; then a warning names it, and it is canceled. Raises InvalidRequest for other
+        events."""
 
         def register(call: Listen[Ev]) -> Listen[Ev]:
             self._telling.listen(event, call)

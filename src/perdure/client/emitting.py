@@ -2,6 +2,10 @@
 
 An event is accepted once every run that it starts is durable; it waits for none of them. Whoever
 listens hears of it after that, and whatever it does hurts nobody.
+
+An engine knows which sagas its events start: it was given them. A client asks the store, where each
+saga says the names of the classes that start it: for processes that share no code, classes are
+known by their names.
 """
 
 from __future__ import annotations
@@ -10,49 +14,63 @@ import asyncio
 from collections.abc import Awaitable, Callable, Iterable
 from typing import Any, Final
 
-from perdure.client.telling import CLOSING
-from perdure.engine.listeners import Listeners, Spawn
-from perdure.model.definition import Definition
 from perdure.model.errors import InvalidRequest
 from perdure.saga.builder import Saga
+from perdure.stores.port import Store, StoredDefinition
 
-#: Starts a run of a saga with an event, under an id; returns once that is durable.
-Start = Callable[[Saga[Any], object, str], Awaitable[object]]
+#: Starts a run of a saga with an event; returns once that is durable.
+Start = Callable[[Saga[Any]], Awaitable[object]]
 #: Whose classes are no events of a program.
 _NOT_OWN: Final = ("perdure", "builtins")
 
 
-class Emitting:
-    """The triggers and listeners of one engine."""
+class PublishedSagas:
+    """The sagas of a store that say which events start them, as they were published last."""
 
-    def __init__(
-        self, definitions: Iterable[Definition[Any, Any]], start: Start, spawn: Spawn
-    ) -> None:
-        self._sagas = [one for one in definitions if isinstance(one, Saga) and one.triggers]
-        self._start = start
-        self._listeners = Listeners(spawn)
+    def __init__(self) -> None:
+        #: By hash: what was read of those that are there.
+        self._read: dict[str, Saga[Any]] = {}
 
-    def listen(self, kind: type[Any], call: Callable[[Any], Any]) -> None:
-        """Call with every event of this class from now on."""
-        self._listeners.add(kind, call)
-
-    async def emit(self, event: object, id: str) -> None:
-        """Start what the event starts, each saga with a run of this id; one that is there is
-        joined. Raises what a start raises, after the others were started."""
-        wanted = [saga for saga in self._sagas if isinstance(event, saga.triggers)]
-        starting = [self._start(saga, event, id) for saga in wanted]
-        errors = [
-            done
-            for done in await asyncio.gather(*starting, return_exceptions=True)
-            if isinstance(done, BaseException)
+    async def started_by(self, event: object, store: Store) -> list[Saga[Any]]:
+        """Those that this event starts. Raises StoreError."""
+        stored = await store.latest_definitions(Saga.kind)
+        before, self._read = self._read, {}
+        for one in stored:
+            known = before.get(one.hash)
+            self._read[one.hash] = known or Saga.recorded(one.source, one.hash, None)
+        replaced = _replaced(stored, self._read)
+        names = {kind.__name__ for kind in type(event).__mro__}
+        return [
+            saga
+            for one in stored
+            if one.name not in replaced
+            and names.intersection((saga := self._read[one.hash]).started_by_names)
         ]
-        if errors:
-            raise errors[0]
-        self._listeners.tell(event)
 
-    async def close(self) -> None:
-        """Let the listeners hear what is left, for a while."""
-        await self._listeners.close(CLOSING)
+
+def _replaced(stored: Iterable[StoredDefinition], read: dict[str, Saga[Any]]) -> set[str]:
+    """The names that are not used any more: a saga was renamed, or the renaming taken back."""
+    published = {one.name: one.created for one in stored}
+    replaced = set[str]()
+    for one in stored:
+        for alias in read[one.hash].aliases:
+            if alias in published:
+                older = published[alias] <= one.created
+                replaced.add(alias if older else one.name)
+    return replaced
+
+
+def bound_to(event: object, sagas: Iterable[Saga[Any]]) -> list[Saga[Any]]:
+    """Those of these sagas that an event starts."""
+    return [saga for saga in sagas if saga.triggers and isinstance(event, saga.triggers)]
+
+
+async def start_all(sagas: Iterable[Saga[Any]], start: Start) -> None:
+    """Start a run of each. Raises what a start raises, after the others were started."""
+    done = await asyncio.gather(*map(start, sagas), return_exceptions=True)
+    for outcome in done:
+        if isinstance(outcome, BaseException):
+            raise outcome
 
 
 def is_emitted(kind: Any) -> bool:

@@ -12,8 +12,7 @@ from functools import partial
 from typing import Any, Self, TypeVar
 
 from perdure.client.client import Client, Listen
-from perdure.client.emitting import Emitting, checked_event, is_emitted
-from perdure.client.options import checked_key
+from perdure.client.emitting import bound_to, is_emitted
 from perdure.client.working import Working
 from perdure.drivers.native import NativeDriver, rebuild, startable
 from perdure.engine.handlers.http import HttpHandler, HttpOptions
@@ -21,6 +20,7 @@ from perdure.engine.handlers.port import Handler
 from perdure.engine.handlers.saga import SagaHandler
 from perdure.engine.handlers.step import StepHandler
 from perdure.engine.handlers.task import TaskHandler
+from perdure.engine.listeners import AT_LEAST
 from perdure.engine.observing import Observer
 from perdure.engine.resources import Resources
 from perdure.engine.secrets import Secrets
@@ -49,8 +49,8 @@ class Engine(Client):
     definitions: graphs and steps, or modules that hold them. resources: objects steps ask for by
     type. secrets: what `secrets.<name>` in graph documents reads, a mapping or a function.
     http: limits and options of HTTP nodes. threads: how many `def` steps run at once. grace: how
-    long running attempts may take to end when the engine closes. codec, telemetry: see Client;
-    attempts are observed as well.
+    long running attempts, and listeners, may take to end when the engine closes. codec,
+    telemetry: see Client; attempts are observed as well.
 
     On entering, runs that an earlier process left go on. Raises DefinitionError for what is
     wrong with the definitions (DuplicateName where two share a name), also for steps that a graph
@@ -117,15 +117,15 @@ class Engine(Client):
         if self._working is not None:
             self._working.shell.telemetry = telemetry
             self._working.shell.claims.startable = startable
-        self._emitting = Emitting(
-            registry.definitions.values(), self._start_for, self._telling.spawn
-        )
+        self._sagas = [one for one in registry.definitions.values() if isinstance(one, Saga)]
         self._duties = Duties(registry, objects, threads, codec, name, telemetry)
         self._host = _host_of(self._driver) if native is None else None
 
     #: Whether its store is its own, and ends with it.
     _alone = False
     _closing = False
+    #: When listeners are waited for no longer, by the monotonic clock.
+    _heard_until = 0.0
 
     def _tasks(self, registry: Registry, threads: int | None) -> TaskHandler:
         """Who runs the functions of steps."""
@@ -157,15 +157,17 @@ class Engine(Client):
         return self
 
     async def __aexit__(self, *exc: object) -> None:
-        self._closing = True
+        self._closing, self._heard_until = True, self._clock.monotonic() + self._grace
         try:
             if self._host is not None:
                 await self._host.rest(self._grace)
             else:
                 await self._shell.close(self._grace)
-            await self._emitting.close()
         finally:
             await super().__aexit__(*exc)
+
+    def _patience(self) -> float:
+        return max(self._heard_until - self._clock.monotonic(), AT_LEAST)
 
     async def resume(self) -> int:
         """Take every interrupted or waiting run that is due now; how many go on here, those
@@ -175,27 +177,13 @@ class Engine(Client):
         claims.resumed += await claims.take_all()
         return claims.resumed
 
-    async def emit(self, event: object, /, *, idempotency_key: str | None = None) -> None:
-        """Start a run of every saga that is `started_by` the event's class, or one that it
-        derives from, with the event as payload. Returns once all of them are durable: they run
-        also where this process dies at once. No run is waited for. Listeners to the class hear
-        of the event then.
-
-        idempotency_key: the same event, emitted again with the same key, starts nothing more.
-        Raises InvalidRequest for what is no event or no payload, PerdureError once the engine is
-        closing, StoreError where it is not known whether all was recorded: emit it again, with
-        the same key."""
+    async def _bound(self, event: object) -> list[Saga[Any]]:
+        """The sagas that an event starts: of those that this engine was given."""
         if self._closing:
             raise PerdureError("the engine is closed: the event was not taken")
         if self._host is None:
             self._shell.check_working()
-        event = checked_event(event)
-        id = self._new_id() if idempotency_key is None else checked_key(idempotency_key)
-        await self._emitting.emit(event, id)
-
-    async def _start_for(self, saga: Saga[Any], event: object, id: str) -> None:
-        trigger = {"trigger": type(event).__name__}
-        await self.start(saga, event, id=id, if_exists="join", metadata=trigger)
+        return bound_to(event, self._sagas)
 
     async def serve(self) -> None:
         """Work until SIGTERM or SIGINT, then return; leaving the `async with` block ends the
@@ -216,17 +204,12 @@ class Engine(Client):
     def listen(self, event: type[Ev], /) -> Callable[[Listen[Ev]], Listen[Ev]]:
         """Decorate a function that is to hear of events of this class, after they are durable,
         one at a time and in order: of those that the engine tells (see perdure.feed), or of those
-        that this engine is given by `emit`. It may be async. What it raises is logged and changes
-        nothing. Raises InvalidRequest for what is no event."""
-        if _is_event(event, ClientEvent):
+        that this engine is given by `emit`. It may be async; one that is not keeps everything else
+        waiting while it runs. What it raises is logged and changes nothing. When the engine closes
+        it is waited for until the grace is over, 1 s at least; then a warning names it, and it is
+        canceled. Raises InvalidRequest for what is no event."""
+        if _is_event(event, ClientEvent) or is_emitted(event):
             return super().listen(event)
-        if is_emitted(event):
-
-            def hear(call: Listen[Ev]) -> Listen[Ev]:
-                self._emitting.listen(event, call)
-                return call
-
-            return hear
         if not (_is_event(event, RunEvent) or _is_event(event, WorkflowRecord)):
             raise InvalidRequest(
                 f"an engine tells nothing of {getattr(event, '__name__', event)}: listen to an "

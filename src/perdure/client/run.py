@@ -30,6 +30,7 @@ from perdure.model.failure import FailureRecord
 from perdure.model.moments import moment
 from perdure.model.names import check_run_id
 from perdure.model.status import RunStatus
+from perdure.stores.paging import rows_of
 from perdure.stores.port import RunRow
 
 if TYPE_CHECKING:
@@ -154,14 +155,15 @@ class Run(Generic[T_co]):
         rows after this one, read without those before it."""
         row = await self._row()
         after = max(after, row.base_seq - 1)
-        for record in told(await self._client._store.rows(row.key, after)):
-            for name in APART:
-                number = record.pop(f"{name}_ref", None)
-                if number is not None:
-                    place = (record["seq"], number)
-                    data = (await self._client._store.payloads(row.key, [place]))[0]
-                    record[name] = self._client._codec.decode(data)
-            yield record
+        async for stored in rows_of(self._client._store, row.key, after):
+            for record in told((stored,)):
+                for name in APART:
+                    number = record.pop(f"{name}_ref", None)
+                    if number is not None:
+                        place = (record["seq"], number)
+                        data = (await self._client._store.payloads(row.key, [place]))[0]
+                        record[name] = self._client._codec.decode(data)
+                yield record
 
     # ------------------------------------------------------------------ telling it something
 

@@ -1,4 +1,5 @@
-"""What a client tells its program of its own calls: a run was started, signaled, canceled.
+"""What a client tells its program of its own calls: a run was started, signaled, canceled, an event
+of the program's own was emitted.
 
 Told once the call has succeeded, and only then. Nothing here follows the run: its end is for
 whoever works on it to tell, or for whoever waits for it.
@@ -8,15 +9,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Coroutine
-from typing import Any, Final
+from typing import Any
 
+from perdure.client.emitting import is_emitted
 from perdure.engine.feed import time_of
 from perdure.engine.listeners import Listeners
 from perdure.feed import ClientEvent, RunCanceled, RunSignaled, RunStarted
 from perdure.model.errors import InvalidRequest
-
-#: Seconds for listeners to hear what is left when a client closes.
-CLOSING: Final = 5.0
 
 
 class Telling:
@@ -29,12 +28,12 @@ class Telling:
 
     def listen(self, kind: Any, call: Callable[[Any], Any]) -> None:
         """Call with every event of this class. Raises InvalidRequest for what no client tells."""
-        if not (isinstance(kind, type) and issubclass(kind, ClientEvent)):
+        if not (is_emitted(kind) or (isinstance(kind, type) and issubclass(kind, ClientEvent))):
             other = getattr(kind, "__name__", kind)
             raise InvalidRequest(
                 f"a client tells of its own calls, and not of {other}: "
-                "listen to RunStarted, RunSignaled, RunCanceled or ClientEvent of perdure.feed, or "
-                "to others with an Engine"
+                "listen to RunStarted, RunSignaled, RunCanceled or ClientEvent of perdure.feed, to "
+                "a class of yours whose events it is to emit, or to others with an Engine"
             )
         self.listeners.add(kind, call)
 
@@ -50,9 +49,9 @@ class Telling:
         """A run was asked to end."""
         self._tell(RunCanceled, workflow, id)
 
-    async def close(self) -> None:
-        """Let the listeners hear what is left, for a while."""
-        await self.listeners.close(CLOSING)
+    async def close(self, seconds: float) -> None:
+        """Let the listeners hear what is left, for so long at most."""
+        await self.listeners.close(seconds)
         for task in self._tasks:
             task.cancel()
 

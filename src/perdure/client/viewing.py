@@ -8,7 +8,8 @@ from perdure.codec.journal import decode_row
 from perdure.drivers.native import rebuild
 from perdure.feed.journal import take
 from perdure.feed.view import RunView
-from perdure.model.errors import NotFound
+from perdure.model.errors import PerdureError, StoreError
+from perdure.stores.paging import rows_of
 
 if TYPE_CHECKING:
     from perdure.stores.port import RunRow, Store
@@ -20,25 +21,30 @@ class Viewing:
     def __init__(self, store: Store, row: RunRow, plan: tuple[str, ...]) -> None:
         self._store = store
         self._plan = plan
-        self._seq = 0
+        #: The last row that is in the view, and the last one that was told of.
+        self._seq = self._told = 0
         self.key = row.key
         self.view = RunView(row.definition, row.id, version=row.version)
         self.view.plan(plan)
 
     async def look(self) -> bool:
-        """Read what was recorded since; whether there was anything. Raises StoreError."""
-        rows = await self._store.rows(self.key, self._seq)
-        for row in rows:
+        """Read what was recorded since; whether there was anything. Raises StoreError: then the
+        next look tells of what this one read."""
+        async for row in rows_of(self._store, self.key, self._seq):
             take(self.view, decode_row(row.body), self._plan)
             self._seq = row.seq
-        return bool(rows)
+        changed = self._seq > self._told
+        self._told = self._seq
+        return changed
 
 
 async def planned(store: Store, hash: str) -> tuple[str, ...]:
     """The steps of a definition's plan; none where only code knows, or nobody does."""
     try:
         return rebuild(await store.definition(hash)).planned
-    except NotFound:
+    except StoreError:
+        raise
+    except PerdureError:  # it is made by code, or written by a newer perdure
         return ()
 
 

@@ -5,6 +5,7 @@ An Observer like any other: with no listener it is not there and costs nothing.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Iterator
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final
@@ -23,6 +24,7 @@ from perdure.feed import (
     WorkflowCompleted,
     WorkflowFailed,
     WorkflowPaused,
+    WorkflowRetried,
     WorkflowStarted,
     WorkflowStepCompleted,
     WorkflowStepFailed,
@@ -33,7 +35,7 @@ from perdure.feed import (
     WorkflowUnpaused,
 )
 from perdure.feed.record import WorkflowRecord
-from perdure.feed.view import trigger_of
+from perdure.feed.view import DONE, RUNNING, trigger_of
 from perdure.kernel.actions import (
     BeginCompensation,
     CancelTasks,
@@ -50,7 +52,7 @@ from perdure.kernel.actions import (
 from perdure.kernel.compensation import to_undo
 from perdure.kernel.machine import GraphMachine
 from perdure.kernel.plan import UNDO
-from perdure.kernel.run import COMPENSATING
+from perdure.kernel.run import COMPENSATING, GRACE
 from perdure.model import errors
 from perdure.model.errors import Failure, RunFailed
 from perdure.model.failure import FailureRecord
@@ -60,7 +62,7 @@ if TYPE_CHECKING:
     from perdure.engine.dispatcher import Order
     from perdure.engine.live_run import LiveRun
     from perdure.engine.shell import Shell
-    from perdure.kernel.run import Run
+    from perdure.kernel.run import NodeState, Run
 
 _UNKNOWN: Final = FailureRecord("unknown", "no reason was recorded")
 
@@ -86,9 +88,11 @@ class Feed:
             self._shell.dispatcher.on_started = self.started
 
     async def close(self, seconds: float) -> None:
-        """Let the listeners hear what is left, for so long at most."""
+        """Let the listeners hear what is left, for so long at most, records included."""
+        loop = asyncio.get_running_loop()
+        until = loop.time() + seconds
         await self.records.close(seconds)
-        await self._listeners.close(seconds)
+        await self._listeners.close(max(until - loop.time(), 0))
 
     # ------------------------------------------------------------------ what happens
 
@@ -101,6 +105,19 @@ class Feed:
                 WorkflowStarted, live, time=at, version=definition.version,
                 steps=definition.planned, trigger=trigger_of(run.metadata),
             )  # fmt: skip
+
+    def retried(self, live: LiveRun, run: Run) -> None:
+        """A run that had ended came into memory, and nothing happened to it since its retry."""
+        definition = live.definition
+        standing = {
+            node: state
+            for node, of in run.nodes.items()
+            if node != GRACE and (state := _standing(of)) is not None
+        }
+        self._publish(
+            WorkflowRetried, live, time=time_of(run.at), version=definition.version,
+            steps=definition.planned, trigger=trigger_of(run.metadata), standing=standing,
+        )  # fmt: skip
 
     def recorded(self, live: LiveRun, transition: Transition) -> None:
         """See Observer.recorded."""
@@ -224,6 +241,13 @@ def _finished(live: LiveRun, action: FinishRun) -> Told:
         step = node if isinstance(node, str) else ""
         kind = WorkflowTimedOut if _reached_deadline(live, record, step) else WorkflowFailed
         yield kind, {"step": step, "failure": failure_from(record, RunFailed)}
+
+
+def _standing(node: NodeState) -> str | None:
+    """The state of a step that is not about to begin."""
+    if node.status == "pending":
+        return RUNNING if node.child is not None else None
+    return DONE if node.status == "completed" else node.status
 
 
 def _reached_deadline(live: LiveRun, record: FailureRecord, step: str) -> bool:

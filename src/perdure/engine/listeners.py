@@ -2,7 +2,7 @@
 
 Each has its own queue, is called with one event at a time, in order, and never while whoever tells
 waits for it. What it raises is logged. A listener that cannot follow loses the oldest events, and a
-warning says so.
+warning says so; so it does of one that has not returned in time when all else has ended.
 """
 
 from __future__ import annotations
@@ -18,6 +18,10 @@ _log = logging.getLogger("perdure.engine")
 
 #: Events that wait for one listener before the oldest are dropped.
 LONGEST_QUEUE: Final = 10_000
+#: Seconds for listeners to hear what is left when a client closes; of an engine, until its grace is
+#: over, and this long at least.
+CLOSING: Final = 5.0
+AT_LEAST: Final = 1.0
 
 Listen = Callable[[Any], Awaitable[None] | None]
 #: Runs as a task, which is kept until it ends.
@@ -50,14 +54,17 @@ class Listener:
         try:
             while self._queue:
                 if self._lost:
-                    _log.warning("a listener to %s lost %d events", self._named(), self._lost)
+                    _log.warning(
+                        "a listener to %s lost %d events: %s",
+                        self.kind.__name__, self._lost, self.name,
+                    )  # fmt: skip
                     self._lost = 0
                 try:
                     answer = self.call(self._queue.popleft())
                     if inspect.isawaitable(answer):
                         await answer
                 except Exception:
-                    _log.exception("a listener to %s failed", self._named())
+                    _log.exception("a listener to %s failed: %s", self.kind.__name__, self.name)
         finally:
             self._busy = None
 
@@ -66,8 +73,15 @@ class Listener:
         while self._busy is not None:
             await asyncio.wait([self._busy])
 
-    def _named(self) -> str:
-        return self.kind.__name__
+    def left(self) -> int:
+        """How many events it has not heard to the end."""
+        return len(self._queue) + (self._busy is not None)
+
+    @property
+    def name(self) -> str:
+        """Which function it is."""
+        name = getattr(self.call, "__qualname__", None) or repr(self.call)
+        return f"{getattr(self.call, '__module__', None) or ''}.{name}".lstrip(".")
 
 
 class Listeners:
@@ -93,9 +107,15 @@ class Listeners:
                 listener.tell(event)
 
     async def close(self, seconds: float) -> None:
-        """Let them hear what is left, for so long at most."""
-        waiting = [asyncio.ensure_future(one.finish()) for one in self.each]
+        """Let them hear what is left, for so long at most; who has not heard all is named."""
+        waiting = {asyncio.ensure_future(one.finish()): one for one in self.each}
         if waiting:
             _, late = await asyncio.wait(waiting, timeout=seconds)
             for task in late:
                 task.cancel()
+                one = waiting[task]
+                _log.warning(
+                    "a listener to %s has not returned, and is waited for no longer: %s; "
+                    "%d event(s) were not heard to the end",
+                    one.kind.__name__, one.name, one.left(),
+                )  # fmt: skip

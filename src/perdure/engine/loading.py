@@ -27,11 +27,13 @@ from perdure.engine.coding import (
 from perdure.engine.effects import Effects, Inputs
 from perdure.engine.halting import halts, not_begun
 from perdure.engine.live_run import LiveRun
+from perdure.engine.observing import shielded
 from perdure.engine.timers import DEADLINE
 from perdure.engine.undecided import ends_stalled
 from perdure.engine.values import Place
 from perdure.kernel.actions import (
     BufferSignal,
+    Claimed,
     CompleteTask,
     Continued,
     CreateTask,
@@ -79,6 +81,8 @@ class Recorded(msgspec.Struct):
     held: set[str] = set()
     #: A large input or config of the run: where it stands until it is fetched.
     opened: dict[str, tuple[int, int]] = {}
+    #: The last row that records nothing but a retry, or that the run changed hands since.
+    retried: int = 0
     #: What was recorded, where code is to run again from it.
     transitions: list[Transition] = []
 
@@ -150,6 +154,9 @@ def _note_rarer(recorded: Recorded, seq: int, action: Any) -> None:
             for kept in (recorded.inputs, recorded.outputs, recorded.due):
                 kept.pop(node, None)
         _note_context(recorded, seq, action)
+        recorded.retried = seq
+    elif kind is Claimed and recorded.retried == seq - 1:
+        recorded.retried = seq
 
 
 def _note_context(recorded: Recorded, seq: int, action: OpenRun | ReopenRun | Continued) -> None:
@@ -200,6 +207,8 @@ async def bring_to_life(
     live.settling = bool(loaded.mail or late)
     live.work.held = live.settling or run.paused
     shell.enter(live, run)
+    if recorded.retried == recorded.seq:
+        shielded(shell.feed.retried, live, run)
     if late:
         live.timers.disarm(DEADLINE)
     if is_given_up(machine):

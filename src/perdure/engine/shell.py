@@ -28,6 +28,7 @@ from perdure.engine.feed import Feed
 from perdure.engine.handlers.port import Handler
 from perdure.engine.ids import Ids
 from perdure.engine.lane import Lane
+from perdure.engine.listeners import AT_LEAST
 from perdure.engine.live_run import LiveRun
 from perdure.engine.observing import Observer, shielded
 from perdure.engine.outages import READING, Outages, unrecorded
@@ -228,9 +229,9 @@ class Shell:
         return self.clock.monotonic() < self.lease_over
 
     async def close(self, grace: float) -> None:
-        """Start nothing new, let running attempts end within `grace` seconds, write what is
-        done, and let the rest go. Changes no run's status."""
-        self.stopping = True
+        """Start nothing new, let running attempts end and listeners hear within `grace` seconds,
+        write what is done, and let the rest go. Changes no run's status."""
+        self.stopping, began = True, self.clock.monotonic()
         if self._unsubscribe is not None:
             self._unsubscribe()
         await self.claims.close()
@@ -249,7 +250,7 @@ class Shell:
         if left or self.unrecorded is not None:
             self.unrecorded = left
             _log.error("%s", unrecorded(left))
-        await self.feed.close(max(grace, 1.0))
+        await self.feed.close(max(began + grace - self.clock.monotonic(), AT_LEAST))
         await self.forget_all()
         for handler in self._handlers.values():
             await handler.close()

@@ -30,6 +30,7 @@ from perdure.feed.events import (
     WorkflowFailed,
     WorkflowFinished,
     WorkflowPaused,
+    WorkflowRetried,
     WorkflowStarted,
     WorkflowStepCompleted,
     WorkflowStepEvent,
@@ -49,7 +50,7 @@ __all__ = [
     "RunStarted", "RunView", "StepSpan", "StepView", "WaitEnded", "WaitStarted",
     "WorkflowCanceled", "WorkflowCompensationCompleted", "WorkflowCompensationFailed",
     "WorkflowCompensationStarted", "WorkflowCompleted", "WorkflowFailed", "WorkflowFinished",
-    "WorkflowPaused", "WorkflowRecord", "WorkflowStarted", "WorkflowStepCompleted",
-    "WorkflowStepEvent", "WorkflowStepFailed", "WorkflowStepRetrying", "WorkflowStepSkipped",
-    "WorkflowStepStarted", "WorkflowTimedOut", "WorkflowUnpaused",
+    "WorkflowPaused", "WorkflowRecord", "WorkflowRetried", "WorkflowStarted",
+    "WorkflowStepCompleted", "WorkflowStepEvent", "WorkflowStepFailed", "WorkflowStepRetrying",
+    "WorkflowStepSkipped", "WorkflowStepStarted", "WorkflowTimedOut", "WorkflowUnpaused",
 ]  # fmt: skip

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import datetime
 
 import msgspec
@@ -25,6 +26,18 @@ class WorkflowStarted(RunEvent, frozen=True, kw_only=True):
     version: str
     steps: tuple[str, ...] = ()
     trigger: str = ""
+
+
+class WorkflowRetried(RunEvent, frozen=True, kw_only=True):
+    """A run that had ended was retried, by whomever, and goes on with this engine. `version`: the
+    one that it goes on with, `steps` and `trigger`: as in WorkflowStarted. `standing`: how its
+    steps stand, by the states of `perdure.feed.StepView`; those that are to begin, again or for
+    the first time, are left out."""
+
+    version: str
+    steps: tuple[str, ...] = ()
+    trigger: str = ""
+    standing: Mapping[str, str] = {}
 
 
 class WorkflowFinished(RunEvent, frozen=True, kw_only=True):

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, Final
 
-from perdure.feed.view import RunView, StepView, trigger_of
+from perdure.feed.view import RunView, trigger_of
 from perdure.kernel.actions import (
     BeginCompensation,
     CancelTasks,
@@ -106,13 +106,7 @@ def _cancelled(view: RunView, action: CancelTasks, at: datetime, plan: Sequence[
 
 
 def _reopened(view: RunView, action: ReopenRun, at: datetime, plan: Sequence[str]) -> None:
-    view.outcome, view.ended, view.undoing = "", None, False
-    view.version = action.version
-    for node in action.reset:
-        if node in view.steps:
-            view.steps[node] = StepView(node)
-    for step in view.steps.values():
-        step.undo = None
+    view.reopens(action.version, action.reset, plan)
 
 
 def _undoes(view: RunView, action: BeginCompensation, at: datetime, plan: Sequence[str]) -> None:

@@ -8,12 +8,17 @@ Bounded: of more runs than the limit those are forgotten that ended, then those 
 heard for longest. Swept: one that ended is kept for a while, and one that nothing is heard of any
 more (another process works on it now) is not kept for ever. Runs of which it did not see the start
 are not shown: it would not know what they had done before. `Run.view` reads those from the store.
+One that is retried after its end is told of anew, with how it stands, and shown again.
+
+Whoever reads costs the engine next to nothing: it reads in its own thread, and what is told
+meanwhile waits for it in a queue, and not the engine for the lock.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from copy import deepcopy
+from collections import deque
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from itertools import count
 from threading import Lock
@@ -21,25 +26,8 @@ from typing import Any, Final, Protocol
 
 import msgspec
 
-from perdure.feed.events import (
-    RunEvent,
-    WaitEnded,
-    WaitStarted,
-    WorkflowCanceled,
-    WorkflowCompensationCompleted,
-    WorkflowCompensationStarted,
-    WorkflowCompleted,
-    WorkflowFailed,
-    WorkflowFinished,
-    WorkflowPaused,
-    WorkflowStarted,
-    WorkflowStepCompleted,
-    WorkflowStepFailed,
-    WorkflowStepRetrying,
-    WorkflowStepSkipped,
-    WorkflowStepStarted,
-    WorkflowUnpaused,
-)
+from perdure.feed.events import RunEvent, WorkflowRetried, WorkflowStarted
+from perdure.feed.hearing import begun, gone_on, hear
 from perdure.feed.view import RunView
 from perdure.model.durations import SECOND, Duration, microseconds
 from perdure.model.errors import InvalidOptions
@@ -83,7 +71,9 @@ class LiveView:
         self._quiet = timedelta(seconds=microseconds(quiet, "quiet") / SECOND)
         self._now = now
         self._numbers = count(1)
-        #: Whoever asks may do so in another thread than the engine's.
+        #: What was told and is not in the views yet.
+        self._told: deque[RunEvent] = deque()
+        #: Whoever asks may do so in another thread than the engine's, which never waits for it.
         self._lock = Lock()
         #: By workflow and id: what was heard of last stands last.
         self._runs: dict[tuple[str, str], _Heard] = {}
@@ -93,49 +83,66 @@ class LiveView:
 
     def runs(self) -> list[RunView]:
         """Copies of all that is known, the first begun first."""
-        with self._lock:
-            self._sweep(self._now())
-            heard = [*self._ended.values(), *self._runs.values()]
-            heard.sort(key=lambda one: one.number)
-            return [deepcopy(one.view) for one in heard]
+        with self._up_to_date() as heard:
+            return [one.view.copied() for one in heard]
 
     def get(self, workflow: str, run_id: str, /) -> RunView | None:
         """A copy of one; None where it is not known here."""
-        with self._lock:
-            self._sweep(self._now())
-            name = (workflow, run_id)
+        name = (workflow, run_id)
+        with self._up_to_date():
             heard = self._runs.get(name) or self._ended.get(name)
-            return None if heard is None else deepcopy(heard.view)
+            return None if heard is None else heard.view.copied()
 
     def to_dicts(self) -> list[dict[str, Any]]:
         """All of them as JSON's types, see RunView.to_dict."""
         now = self._now()
-        return [view.to_dict(now) for view in self.runs()]
+        with self._up_to_date() as heard:
+            return [one.view.to_dict(now) for one in heard]
+
+    @contextmanager
+    def _up_to_date(self) -> Iterator[list[_Heard]]:
+        """All that is known, the first begun first, for as long as it is read."""
+        with self._lock:
+            self._catch_up()
+            self._sweep(self._now())
+            heard = [*self._ended.values(), *self._runs.values()]
+            heard.sort(key=lambda one: one.number)
+            yield heard
 
     # ------------------------------------------------------------------ hearing
 
     def _hear(self, event: RunEvent) -> None:
-        with self._lock:
-            self._take(event)
-            self._sweep(event.time)
+        """Called by the engine's loop: it leaves the event to whoever reads just now."""
+        self._told.append(event)
+        if self._lock.acquire(blocking=False):
+            try:
+                self._catch_up()
+                self._sweep(event.time)
+            finally:
+                self._lock.release()
+
+    def _catch_up(self) -> None:
+        while self._told:
+            self._take(self._told.popleft())
 
     def _take(self, event: RunEvent) -> None:
         name = (event.workflow, event.run_id)
+        heard = self._runs.pop(name, None)
         if isinstance(event, WorkflowStarted):
             self._ended.pop(name, None)
-            self._runs[name] = _Heard(next(self._numbers), _begun(event), event.time)
+            heard = _Heard(next(self._numbers), begun(event), event.time)
+        elif isinstance(event, WorkflowRetried):
+            heard = heard or self._ended.pop(name, None)
+            number = next(self._numbers) if heard is None else heard.number
+            view = gone_on(event, None if heard is None else heard.view)
+            heard = _Heard(number, view, event.time)
+        elif heard is None:
+            return  # its start was not seen, or it has ended
         else:
-            heard = self._runs.pop(name, None)
-            if heard is None:
-                return  # its start was not seen, or it has ended
-            told = _TELLINGS.get(type(event))
-            if told is not None:
-                told(heard.view, event)
-            elif isinstance(event, WorkflowFinished):
-                heard.view.ends(_OUTCOMES.get(type(event), "failed"), event.time)
+            hear(heard.view, event)
             heard.last = event.time
-            of = self._ended if heard.view.outcome else self._runs
-            of[name] = heard
+        of = self._ended if heard.view.outcome else self._runs
+        of[name] = heard
 
     def _sweep(self, now: datetime) -> None:
         _drop_older(self._ended, now, self._keep)
@@ -159,76 +166,3 @@ def _drop_older(runs: dict[tuple[str, str], _Heard], now: datetime, age: timedel
         if now - runs[name].last <= age:
             break
         del runs[name]
-
-
-def _begun(event: WorkflowStarted) -> RunView:
-    view = RunView(event.workflow, event.run_id, event.trigger, event.version, started=event.time)
-    view.plan(event.steps)
-    return view
-
-
-def _started(view: RunView, event: WorkflowStepStarted) -> None:
-    view.begun(event.step, event.attempt, event.time)
-
-
-def _completed(view: RunView, event: WorkflowStepCompleted) -> None:
-    view.done(event.step, event.time)
-
-
-def _retrying(view: RunView, event: WorkflowStepRetrying) -> None:
-    view.retries(event.step, event.attempt + 1, event.failure.message, None)
-
-
-def _failed(view: RunView, event: WorkflowStepFailed) -> None:
-    view.fails(event.step, event.failure.kind, event.failure.message, event.time)
-
-
-def _skipped(view: RunView, event: WorkflowStepSkipped) -> None:
-    view.skips(event.step)
-
-
-def _waits(view: RunView, event: WaitStarted) -> None:
-    view.waits(event.step, event.time)
-
-
-def _waited(view: RunView, event: WaitEnded) -> None:
-    if event.failure is None:
-        view.done(event.step, event.time)
-    else:
-        view.fails(event.step, event.failure.kind, event.failure.message, event.time)
-
-
-def _paused(view: RunView, event: RunEvent) -> None:
-    view.pauses(event.time)
-
-
-def _unpaused(view: RunView, event: RunEvent) -> None:
-    view.unpauses()
-
-
-def _undoing(view: RunView, event: RunEvent) -> None:
-    view.undoing = True
-
-
-def _undone(view: RunView, event: RunEvent) -> None:
-    view.undoing = False
-
-
-_TELLINGS: Final[dict[type, Callable[[RunView, Any], None]]] = {
-    WorkflowStepStarted: _started,
-    WorkflowStepCompleted: _completed,
-    WorkflowStepRetrying: _retrying,
-    WorkflowStepFailed: _failed,
-    WorkflowStepSkipped: _skipped,
-    WaitStarted: _waits,
-    WaitEnded: _waited,
-    WorkflowPaused: _paused,
-    WorkflowUnpaused: _unpaused,
-    WorkflowCompensationStarted: _undoing,
-    WorkflowCompensationCompleted: _undone,
-}
-_OUTCOMES: Final[dict[type, str]] = {
-    WorkflowCompleted: "completed",
-    WorkflowFailed: "failed",
-    WorkflowCanceled: "canceled",
-}

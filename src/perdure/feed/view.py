@@ -6,7 +6,8 @@ Every step of the plan is there from the first moment. Values are not.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from copy import copy
 from datetime import UTC, datetime
 from typing import Any, Final
 
@@ -66,6 +67,13 @@ class StepView(msgspec.Struct):
         """Its state at this time: an attempt that is due by then is taken to have begun."""
         return RUNNING if self.due is not None and self.due <= now else self.state
 
+    def copied(self) -> StepView:
+        """A copy with a copy of its undo."""
+        made = copy(self)
+        if made.undo is not None:
+            made.undo = copy(made.undo)
+        return made
+
     def to_dict(self, now: datetime) -> dict[str, Any]:
         """The step in the document of its run."""
         state = self.at(now)
@@ -113,6 +121,12 @@ class RunView(msgspec.Struct):
         if self.outcome:
             told["outcome"] = self.outcome
         return told
+
+    def copied(self) -> RunView:
+        """A copy that shares nothing with this view."""
+        made = copy(self)
+        made.steps = {name: step.copied() for name, step in self.steps.items()}
+        return made
 
     # ------------------------------------------------------------------ what happens
 
@@ -186,6 +200,16 @@ class RunView(msgspec.Struct):
                 step.undo = None
             if step.state in _MOVING or step.due is not None:
                 self._over(step.name, CANCELED, time)
+
+    def reopens(self, version: str, again: Collection[str], plan: Sequence[str]) -> None:
+        """It goes on after its end, on this version and by its plan: these steps are as if they
+        had never begun, the others as they were, and nothing of them is undone any more."""
+        self.outcome, self.ended, self.undoing, self.version = "", None, False, version
+        anew = frozenset(again)
+        kept = {name: step for name, step in self.steps.items() if name not in anew}
+        self.steps = {name: kept.get(name) or StepView(name) for name in plan or self.steps}
+        for step in self.steps.values():
+            step.undo = None
 
     def _over(self, node: str, state: str, time: datetime, error: str = "") -> None:
         if node == GRACE:

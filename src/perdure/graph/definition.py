@@ -16,11 +16,10 @@ import msgspec
 from perdure.graph.check import Checked, check, sealed
 from perdure.graph.document import Document
 from perdure.graph.plan import build_plan
+from perdure.graph.planned import PlannedDefinition
 from perdure.graph.read import MAX_BYTES, refusal
 from perdure.graph.source import Format, Source, format_of
-from perdure.kernel.machine import GraphMachine
 from perdure.kernel.plan import GraphPlan
-from perdure.model.definition import Definition
 from perdure.model.errors import GraphError, InvalidRequest
 
 if TYPE_CHECKING:
@@ -28,13 +27,12 @@ if TYPE_CHECKING:
 
 
 @final
-class Graph(Definition[dict[str, Any] | None, dict[str, Any]]):
+class Graph(PlannedDefinition[dict[str, Any] | None, dict[str, Any]]):
     """A graph document, checked and compiled. Made by `Graph.load` and `Graph.read`; immutable."""
 
     kind = "graph"
 
-    #: What the kernel decides by.
-    plan: GraphPlan
+    _plan: GraphPlan
     _document: Document
     _source: bytes
     _input: InputCheck | None
@@ -73,25 +71,15 @@ class Graph(Definition[dict[str, Any] | None, dict[str, Any]]):
         graph._source = text
         graph._document = document
         graph._input = checked.input
-        graph.plan = build_plan(
+        graph._plan = build_plan(
             document, checked.shape, checked.templates, document.version or digest[:12], digest
         )
         return graph
 
     @property
-    def name(self) -> str:
-        """The document's name."""
-        return self.plan.name
-
-    @property
-    def version(self) -> str:
-        """The document's `version`, or the first 12 hex digits of the hash (D-36)."""
-        return self.plan.version
-
-    @property
-    def hash(self) -> str:
-        """SHA-256 of `source`, hexadecimal."""
-        return self.plan.hash
+    def plan(self) -> GraphPlan:
+        """What the kernel decides by."""
+        return self._plan
 
     @property
     def source(self) -> bytes:
@@ -112,11 +100,6 @@ class Graph(Definition[dict[str, Any] | None, dict[str, Any]]):
     def retention(self) -> int:
         """How long a finished run is kept, in µs. Default 30 days."""
         return self._document.retention
-
-    @property
-    def planned(self) -> tuple[str, ...]:
-        """The ids of its nodes, in document order."""
-        return tuple(self.plan.nodes)
 
     def mermaid(self, history: Iterable[Mapping[str, Any]] | None = None) -> str:
         """The graph as Mermaid text. With the records of `Run.history()`: how that run went."""
@@ -141,10 +124,6 @@ class Graph(Definition[dict[str, Any] | None, dict[str, Any]]):
         except RecursionError:
             raise InvalidRequest(f"the input of {self.name} is nested too deeply") from None
         self._input.refuse(self.name, value)
-
-    def machine(self, run: Any, deps: Any) -> GraphMachine:
-        """The kernel's machine for a run of this graph."""
-        return GraphMachine(self.plan, run, deps)
 
 
 def _bytes(path: str) -> bytes:

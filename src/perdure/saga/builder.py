@@ -19,7 +19,7 @@ from perdure.flow.codec import codec_of, read
 from perdure.flow.declaring import checked_aliases, checked_description
 from perdure.flow.typed import or_null
 from perdure.graph.definition import Graph
-from perdure.kernel.machine import GraphMachine
+from perdure.graph.planned import PlannedDefinition
 from perdure.kernel.plan import GraphPlan
 from perdure.model.definition import Definition
 from perdure.model.durations import Duration, microseconds
@@ -30,7 +30,14 @@ from perdure.saga.assembling import Built, assembled, from_record
 from perdure.saga.context import SagaContext
 from perdure.saga.outputs import Outputs
 from perdure.saga.parts import Part, part_of
-from perdure.saga.record import RETENTION, OnFailure, SagaRecord, UndoOn
+from perdure.saga.record import (
+    RETENTION,
+    OnFailure,
+    SagaRecord,
+    UndoOn,
+    digest_of,
+    source_of,
+)
 
 P = TypeVar("P")
 
@@ -39,7 +46,7 @@ _ON_FAILURE: Final = ("drain", "continue", "cancel")
 
 
 @final
-class Saga(Definition[P, Outputs]):
+class Saga(PlannedDefinition[P, Outputs]):
     """`Saga("order-processing", Order, max_duration="10m").step("charge", charge, undo=refund)`.
 
     payload: the type of what runs are started with. max_duration: how long a run may take, no end
@@ -87,6 +94,7 @@ class Saga(Definition[P, Outputs]):
                 problems.extend(map(str, problem.problems))
                 return None
 
+        self.aliases = of(checked_aliases, aliases, name) or ()
         of(check_name, name, "saga name")
         of(_checked_payload, payload)
         self._name = str(name)
@@ -99,8 +107,8 @@ class Saga(Definition[P, Outputs]):
             retention=of(_checked_retention, retention) or RETENTION,
             on_failure=of(_checked_on_failure, on_failure) or "drain",
             undo_on=of(_checked_undo_on, undo_on) or (),
+            aliases=self.aliases,
         )
-        self.aliases = of(checked_aliases, aliases, name) or ()
         self._parts = ()
         self._problems = tuple(problems)
         self._triggers = ()
@@ -155,18 +163,23 @@ class Saga(Definition[P, Outputs]):
 
     def started_by(self, event: type[P], /) -> Self:
         """This saga, started by each event of this class, or of one that derives from it, that
-        `engine.emit` is given; the event is the payload."""
+        `emit` of an Engine or a Client is given; the event is the payload. Clients know the class
+        by its name."""
         given: Any = event  # types are no promise
         if not isinstance(given, type):
             problem = f"started_by({event!r}): give the class of the events that start it"
             return self._with(_problems=(*self._problems, problem))
-        return self._with(_triggers=tuple(dict.fromkeys((*self._triggers, event))))
+        triggers = tuple(dict.fromkeys((*self._triggers, event)))
+        names = tuple(sorted({kind.__name__ for kind in triggers}))
+        record = msgspec.structs.replace(self._record, started_by=names)
+        return self._with(_triggers=triggers, _record=record)
 
     def _with(self, **changed: Any) -> Self:
         copy = object.__new__(type(self))
-        vars(copy).update(vars(self), **changed)
+        vars(copy).update(vars(self))
         for worked_out in ("built", "_former"):
             vars(copy).pop(worked_out, None)
+        vars(copy).update(changed)
         return copy
 
     # ------------------------------------------------------------------ what it is
@@ -187,7 +200,7 @@ class Saga(Definition[P, Outputs]):
         built = from_record(source, digest, payload, parts)
         vars(made).update(
             _name=built.record.name, _payload=payload, _record=built.record, _parts=parts,
-            _problems=(), _triggers=(), aliases=(), built=built,
+            _problems=(), _triggers=(), aliases=built.record.aliases, built=built,
         )  # fmt: skip
         if registered is not None and built.no_gates:
             raise NotFound(
@@ -206,16 +219,6 @@ class Saga(Definition[P, Outputs]):
         return self._name
 
     @property
-    def version(self) -> str:
-        """The label given, or the first 12 hex digits of the hash."""
-        return self.plan.version
-
-    @property
-    def hash(self) -> str:
-        """SHA-256 of `source`, hexadecimal."""
-        return self.plan.hash
-
-    @property
     def source(self) -> bytes:
         """The steps, without their code, as canonical JSON."""
         return self.built.source
@@ -224,11 +227,6 @@ class Saga(Definition[P, Outputs]):
     def plan(self) -> GraphPlan:
         """What the kernel decides by."""
         return self.built.plan
-
-    @property
-    def planned(self) -> tuple[str, ...]:
-        """The steps, in the order in which they were declared."""
-        return tuple(self.plan.nodes)
 
     @property
     def description(self) -> str:
@@ -255,19 +253,22 @@ class Saga(Definition[P, Outputs]):
         """The classes of events that start it."""
         return self._triggers
 
+    @property
+    def started_by_names(self) -> tuple[str, ...]:
+        """The names of these classes; known also where the classes are not."""
+        return self._record.started_by
+
     def under(self, name: str) -> Self:
         """This saga under a name that it had before; itself under its own."""
         if name not in self.aliases:
             return self
         former: dict[str, Self] = vars(self).setdefault("_former", {})
         if name not in former:
-            renamed = msgspec.structs.replace(self._record, name=name)
-            former[name] = self._with(_name=name, _record=renamed, aliases=())
+            renamed = msgspec.structs.replace(self.built.record, name=name, aliases=())
+            source = source_of(renamed)
+            built = from_record(source, digest_of(source), self._payload, self._parts)
+            former[name] = self._with(_name=name, _record=renamed, aliases=(), built=built)
         return former[name]
-
-    def machine(self, run: Any, deps: Any) -> GraphMachine:
-        """The kernel's machine for a run of this saga."""
-        return GraphMachine(self.plan, run, deps)
 
     # ------------------------------------------------------------------ values
 

@@ -10,8 +10,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from perdure.graph.draw import Sketch
-from perdure.graph.draw.course import Course, Mark, course_of
-from perdure.graph.draw.sketch import Box, Link
+from perdure.graph.draw.sketch import Box, Link, travelled
 from perdure.model.graph import CHILD
 from perdure.saga.record import SagaRecord, StepRecord
 
@@ -23,25 +22,12 @@ def sketch_of(
     record: SagaRecord, version: str, history: Iterable[Mapping[str, Any]] | None = None
 ) -> Sketch:
     """The sketch of a saga; with the records of a run's history, of that run."""
-    course = None if history is None else course_of(history)
-    return Sketch(
-        record.name,
-        version,
-        record.description,
-        tuple(_box(step, course) for step in record.steps),
-        tuple(
-            Link(
-                before, step.name,
-                passage=None if course is None else course.passage(before, step.name),
-            )
-            for step in record.steps
-            for before in step.after
-        ),
-        course,
-    )  # fmt: skip
+    links = tuple(Link(before, step.name) for step in record.steps for before in step.after)
+    boxes = tuple(map(_box, record.steps))
+    return travelled(Sketch(record.name, version, record.description, boxes, links), history)
 
 
-def _box(step: StepRecord, course: Course | None) -> Box:
+def _box(step: StepRecord) -> Box:
     said = [
         f"step {step.step}" if step.step not in (None, step.name) else "",
         f"run of {step.child}" if step.child not in (None, step.name) else "",
@@ -49,6 +35,5 @@ def _box(step: StepRecord, course: Course | None) -> Box:
         "when" if step.when else "",
         "with undo" if step.undo is not None else "",
     ]
-    mark = None if course is None else course.marks.get(step.name, Mark("pending"))
     kind = _DRAWN_AS if step.child is None else CHILD
-    return Box(step.name, kind, step.name, " · ".join(filter(None, said)) or "step", mark)
+    return Box(step.name, kind, step.name, " · ".join(filter(None, said)) or "step")

@@ -52,7 +52,9 @@ class StepRecord(msgspec.Struct, frozen=True):
 
 
 class SagaRecord(msgspec.Struct, frozen=True):
-    """A saga. Times in µs; `max_duration` None = no end. `version`: the label given, or ""."""
+    """A saga. Times in µs; `max_duration` None = no end. `version`: the label given, or "".
+    `started_by`: the names of the classes of events that start it; `aliases`: names that it had
+    before. Both for processes without its code that emit events."""
 
     name: str
     steps: tuple[StepRecord, ...] = ()
@@ -62,6 +64,8 @@ class SagaRecord(msgspec.Struct, frozen=True):
     retention: int = RETENTION
     on_failure: OnFailure = "drain"
     undo_on: tuple[UndoOn, ...] = ("cancel", "failure", "timeout")
+    started_by: tuple[str, ...] = ()
+    aliases: tuple[str, ...] = ()
 
 
 class Code(msgspec.Struct, frozen=True):

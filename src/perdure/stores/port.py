@@ -26,15 +26,12 @@ NEVER = 2**63 - 1
 
 #: How long a run that could not be loaded is left alone before it is due again, in µs.
 GIVEN_BACK_FOR = 2_000_000
-
 #: How long a lease lasts without a beat, in µs.
 LEASE = 30_000_000
-
 #: From so many crashes in a row on, a run is claimed alone: the blame for the next one is exact.
 LONE_CRASHES = 3
 #: After more crashes in a row than this, a run is stalled instead of claimed.
 CRASH_LIMIT = 20
-
 #: A finished run is not purged before it ended this long ago, in µs: late answers find it.
 PURGE_AFTER = 10 * LEASE
 
@@ -425,8 +422,8 @@ class Store(Protocol):
         this very object `posted`, where given, is told instead. What it returns ends it, and so
         does closing the store."""
 
-    async def rows(self, key: bytes, after: int) -> Sequence[StoredRow]:
-        """A run's journal rows over `after`, in order, from its last Continue on: to follow it."""
+    async def rows(self, key: bytes, after: int, limit: int) -> Sequence[StoredRow]:
+        """A run's first `limit` journal rows over `after`, in order, from its last Continue on."""
 
     async def save(self, key: bytes) -> SavedRun:
         """Everything of a run as of one moment. Raises NotFound."""
@@ -455,6 +452,9 @@ class Store(Protocol):
 
     async def latest_definition(self, name: str) -> StoredDefinition:
         """The definition of this name that was published last. Raises NotFound."""
+
+    async def latest_definitions(self, kind: str) -> Sequence[StoredDefinition]:
+        """Of each name the one that was published last, where it is of this kind; by name."""
 
     async def register(self, worker: WorkerInfo) -> int:
         """Enter a worker, with a lease, and free what dead workers held: for each of their runs a

@@ -61,8 +61,9 @@ async def crash_everywhere(
     that is not faked does what it does, every time. may_repeat: the steps whose attempts may be
     made twice; functions of a saga by their names in full, as "checkout.charge" and
     "checkout.charge~undo". beside: what a graph calls. resources: what steps ask for by type.
-    Raises AssertionError where a run comes out otherwise than without a crash, or another step
-    is repeated; InvalidRequest for a run without an end.
+    Raises AssertionError where a run comes out otherwise than without a crash, by its output or by
+    its failure with all its details, or another step is repeated; InvalidRequest for a run without
+    an end.
     """
     ordered, served = sorted(script, key=lambda one: one.at), [definition, *beside]
     play = _Play(definition, input, ordered, fakes, served, list(resources))
@@ -187,7 +188,15 @@ async def _ended(run: Any, status: str) -> str:
     try:
         return f"{status} with {await run.result()!r}"
     except Failure as failure:
-        return f"{status} with {failure.kind}: {failure}"
+        return f"{status} with {failure.kind}: {failure}{_details(failure.details)}"
+
+
+def _details(details: Any) -> str:
+    """What a failure says beside its message: of a saga also what was undone, and what could not
+    be. Not of which steps nobody knows what they did: whatever is killed leaves such steps."""
+    if isinstance(details, dict) and "undone" in details:
+        details = {name: value for name, value in details.items() if name != "unknown"}
+    return f" {msgspec.json.encode(details, order='sorted').decode()}" if details else ""
 
 
 def _told(lost: Sequence[Any]) -> str:

@@ -7,6 +7,7 @@ from typing import Any
 
 from msgspec import Raw
 
+from perdure.client.client import Client
 from perdure.client.engine import Engine
 from perdure.engine.handlers.port import Around, Attempt
 from perdure.flow.registry import Registry
@@ -63,6 +64,17 @@ def asked(key: str, title: str, code: str, act: Callable[[Engine], Awaitable[Any
             raise AssertionError(f"{key}: it gave {result!r}")
 
     return Case(f"saga.{key}", title, code, lambda _: run(main()), "", "python")
+
+
+async def _from_elsewhere() -> Any:
+    driver: Any = type("HostedDriver", (), dict.fromkeys(_CALLS, _nothing))()
+    await Client(driver).emit(object())
+
+
+async def _nothing(*_: Any) -> None: ...
+
+
+_CALLS = ("open", "close", "definition", "start", "result", "status", "signal", "cancel")
 
 
 async def _after_its_end() -> Any:
@@ -124,6 +136,8 @@ SECTIONS = [
                   lambda e: e.start(PAYMENT, 5, start_node="charge")),
             asked("no-event", "an event that is none", "await engine.emit(OrderPlaced)",
                   lambda e: e.emit(int)),
+            raised("saga.elsewhere", "an event for a client of another engine",
+                   "await client.emit(event)", lambda _: run(_from_elsewhere())),
             raised("saga.closed", "an event for an engine that has closed",
                    "await engine.emit(event)", lambda _: run(_after_its_end())),
         ],

@@ -7,7 +7,6 @@ import asyncio
 from collections import Counter
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -17,7 +16,6 @@ from perdure.client.engine import Engine
 from perdure.codec.journal import decode_row
 from perdure.kernel.actions import CancelChild, ChildFound, CompleteTask, StartChild
 from perdure.model.errors import Canceled
-from perdure.stores.sqlite.store import SqliteStore
 from tests.virtual.crashing import (
     CrashingStore,
     Opener,
@@ -29,7 +27,6 @@ from tests.virtual.crashing import (
 )
 from tests.virtual.engines import engine_on, graph, task
 from tests.virtual.loop import run
-from tests.virtual.stores import VirtualStore
 
 LARGE = "x" * 6000
 #: Real seconds a jump in time waits for the threads of SQLite.
@@ -116,25 +113,6 @@ async def second_time(ctx: Context, text: str) -> int:
 tries = asks("tries", "second-time", retry={"attempts": 2})
 
 THINGS = (parent, child, endless, gives_up, lives, work, inner, between, outer, second_time, tries)
-
-
-@pytest.fixture(params=["memory", "sqlite"])
-def opener(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[[], Opener]:
-    """Opens a new store, or after that the same store as another process would."""
-    if request.param == "sqlite":
-        paths = iter(range(1000))
-
-        def fresh() -> Callable[[], Any]:
-            path = tmp_path / f"{next(paths)}.db"
-            return lambda: SqliteStore(path, synchronous="normal")
-
-        return fresh
-
-    def one() -> Callable[[], Any]:
-        store = VirtualStore()
-        return lambda: store
-
-    return one
 
 
 def process(store: Any) -> AbstractAsyncContextManager[Engine]:
@@ -233,8 +211,8 @@ def _told_once(rows: Any) -> None:
 @pytest.mark.parametrize("when", ["before", "after"])
 @pytest.mark.parametrize("name", PLAYS)
 def test_a_crash_at_any_write_makes_no_second_child_and_loses_no_end(
-    opener: Callable[[], Opener], name: str, when: When
+    fresh: Callable[[], Opener], name: str, when: When
 ) -> None:
     # scenarios 51, 208
-    points = run(crash_points(lambda at: crash_once(opener, name, at, when)), PATIENCE)
+    points = run(crash_points(lambda at: crash_once(fresh, name, at, when)), PATIENCE)
     assert points >= 6, f"only {points} crash points"

@@ -151,7 +151,8 @@ def test_a_client_tells_of_nothing_else() -> None:
         client.listen(WorkflowFinished)(print)
     assert str(refused.value) == (
         "a client tells of its own calls, and not of WorkflowFinished: listen to RunStarted, "
-        "RunSignaled, RunCanceled or ClientEvent of perdure.feed, or to others with an Engine"
+        "RunSignaled, RunCanceled or ClientEvent of perdure.feed, to a class of yours whose events "
+        "it is to emit, or to others with an Engine"
     )
 
 

@@ -7,6 +7,7 @@ from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import Any
 
+import msgspec
 import pytest
 
 from perdure.feed import (
@@ -19,6 +20,7 @@ from perdure.feed import (
     WorkflowFailed,
     WorkflowFinished,
     WorkflowPaused,
+    WorkflowRecord,
     WorkflowStarted,
     WorkflowStepCompleted,
     WorkflowStepFailed,
@@ -31,7 +33,7 @@ from perdure.feed import (
 from perdure.flow.context import Context
 from perdure.flow.step import step
 from perdure.flow.workflow import workflow
-from perdure.model.errors import Canceled, Failure, TimedOut
+from perdure.model.errors import Canceled, Failure, StoreError, TimedOut
 from perdure.model.policy import Retry
 from perdure.model.step_context import current_step
 from tests.virtual.engines import client_on, engine_on, graph, node, task, wait_for
@@ -249,6 +251,87 @@ def test_a_listener_that_is_slow_keeps_no_run_waiting_and_hears_everything_in_or
 
     run(main())
     assert heard == [str(number) for number in range(10)], "an engine that closes lets it hear"
+
+
+class Placed(msgspec.Struct):
+    """An event of the program's own."""
+
+
+@pytest.mark.rule("SX-11")
+@pytest.mark.parametrize(("grace", "seconds"), [(7, 7.0), (0, 1.0)])
+def test_an_engine_that_closes_waits_for_no_listener_beyond_its_grace_and_names_it(
+    grace: float, seconds: float, caplog: pytest.LogCaptureFixture
+) -> None:
+    heard: list[str] = []
+
+    async def main() -> None:
+        g = graph("g", [task("flaky", input={"fails": 0})])
+        async with engine_on(VirtualStore(), g, flaky, grace=grace) as engine:
+
+            @engine.listen(WorkflowStepCompleted)
+            async def never(event: WorkflowStepCompleted) -> None:
+                try:
+                    await asyncio.Event().wait()
+                finally:
+                    heard.append("is canceled")
+
+            @engine.listen(WorkflowStepCompleted)
+            async def later(event: WorkflowStepCompleted) -> None:
+                await asyncio.sleep(0.9)
+                heard.append(event.run_id)
+
+            for number in range(2):
+                await engine.run(g, id=str(number))
+        assert asyncio.get_running_loop().time() == seconds
+
+    run(main())
+    assert sorted(heard) == ["0", "1", "is canceled"] if grace else ["0", "is canceled"]
+    [said] = [record.getMessage() for record in caplog.records if "never" in record.getMessage()]
+    assert said.startswith(
+        "a listener to WorkflowStepCompleted has not returned, and is waited for no longer: "
+        f"{__name__}.test_an_engine_that_closes"
+    )
+    assert said.endswith(".never; 2 event(s) were not heard to the end")
+
+
+@pytest.mark.rule("SX-11")
+@pytest.mark.parametrize(
+    ("make", "seconds"), [(client_on, 5.0), (lambda store: engine_on(store, grace=9), 9.0)]
+)
+def test_nor_is_a_listener_to_what_was_emitted_waited_for_without_end(
+    make: Any, seconds: float, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def main() -> None:
+        async with make(VirtualStore()) as client:
+
+            @client.listen(Placed)
+            async def never(event: Placed) -> None:
+                await asyncio.Event().wait()
+
+            await client.emit(Placed())
+        assert asyncio.get_running_loop().time() == seconds
+
+    run(main())
+    [said] = [record.getMessage() for record in caplog.records]
+    assert said.startswith("a listener to Placed has not returned")
+
+
+def test_records_that_cannot_be_read_keep_no_engine_from_closing(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    class Away(VirtualStore):
+        async def rows(self, key: bytes, after: int, limit: int) -> Any:
+            raise StoreError("away")
+
+    async def main() -> None:
+        g = graph("g", [task("flaky", input={"fails": 0})])
+        async with engine_on(Away(), g, flaky, grace=3) as engine:
+            engine.listen(WorkflowRecord)(print)
+            await engine.run(g, id="1")
+        assert asyncio.get_running_loop().time() == 3
+
+    run(main())
+    assert "1 run(s) that ended are not told of as a whole" in caplog.text
 
 
 def test_a_listener_that_cannot_follow_loses_the_oldest_and_is_told(

@@ -5,19 +5,32 @@ from __future__ import annotations
 
 import asyncio
 from datetime import UTC, datetime, timedelta
+from threading import Event, Thread
 from typing import Any
 
 import pytest
 
-from perdure import Context, Failure, InvalidRequest, Retry, Saga, SagaContext, step, workflow
+from perdure import (
+    Context,
+    Failure,
+    InvalidRequest,
+    Retry,
+    RunFailed,
+    Saga,
+    SagaContext,
+    step,
+    workflow,
+)
 from perdure.blocking import Engine as BlockingEngine
 from perdure.client.engine import Engine
-from perdure.feed import LiveView, RunView
+from perdure.feed import LiveView, RunView, WorkflowCompleted, WorkflowRetried, WorkflowStarted
 from perdure.model.errors import Canceled, InvalidOptions, TimedOut
 from perdure.model.step_context import current_step
-from tests.virtual.engines import client_on, engine_on, graph, node, task, wait_for
+from tests.virtual.engines import client_on, engine_on, graph, killed, node, task, wait_for
 from tests.virtual.loop import BEGIN, run, settle
 from tests.virtual.stores import VirtualStore
+
+AT = datetime(2026, 1, 1, tzinfo=UTC)
 
 
 class Declined(Failure, kind="live-declined"):
@@ -388,6 +401,176 @@ def test_a_child_is_a_step_under_way_until_it_ends() -> None:
             assert told["steps"] == [{"name": "c", "state": "done", "duration_ms": 1000.0}]
 
     run(main())
+
+
+OPEN = {"bank": False}
+
+
+async def pay(ctx: SagaContext[dict[str, Any]]) -> None:
+    if not OPEN["bank"]:
+        raise Declined("bank is closed")
+
+
+paid = (
+    Saga("paid", dict[str, Any], max_duration="1h")
+    .step("reserve", quick, undo=undo)
+    .step("note", quick)
+    .step("gift", quick, when=lambda payload: False)
+    .step("pay", pay)
+)
+
+
+@workflow(max_duration="1h")
+async def coded_pay(ctx: Context) -> None:
+    await flaky(0)
+    await charged()
+    await ctx.sleep(5)
+
+
+@step
+async def charged() -> None:
+    if not OPEN["bank"]:
+        raise Declined("bank is closed")
+
+
+payment = graph(
+    "payment",
+    [node("all", "FORK"), task("charged"), wait_for("ok", "go", "1h"), node("j", "JOIN"),
+     task("flaky")],
+    ["all charged", "all ok", "charged j", "ok j", "j flaky"],
+)  # fmt: skip
+asking = graph(
+    "asking", [task("charged"), {"id": "c", "type": "CHILD", "spec": {"workflow": "quiet"}}]
+)
+
+
+@pytest.mark.rule("S-27", "S-28", "SX-13")
+@pytest.mark.parametrize("seen", ["its end", "its start, long ago"])
+@pytest.mark.parametrize("name", ["paid", "coded-pay", "payment", "asking"])
+def test_a_run_that_is_retried_after_its_end_is_shown_again(name: str, seen: str) -> None:
+    """As its journal tells it; of one that was forgotten, how long steps took is not known."""
+
+    async def same(live: LiveView, engine: Engine) -> dict[str, str]:
+        if seen == "its end":
+            return states(await both(live, engine, name))
+        await settle()
+        view = live.get(name, "1")
+        assert view is not None
+        assert states(view) == states(await engine.get(name, "1").view())
+        return states(view)
+
+    async def main() -> None:
+        OPEN["bank"] = False
+        things = (paid, coded_pay, payment, asking, quiet, hush, flaky, charged)
+        async with engine_on(VirtualStore(), *things) as engine:
+            live = live_on(engine, keep="1m")
+            metadata = {"trigger": "http"}
+            started = await engine.start(
+                name, None if name == "coded-pay" else {}, id="1", metadata=metadata
+            )
+            if name == "payment":
+                await started.signal("go")
+            with pytest.raises((RunFailed, Declined)):
+                await started.result()
+            await both(live, engine, name)
+            if seen != "its end":
+                await asyncio.sleep(100)
+                assert live.runs() == []
+            await started.retry(failed=True)
+            await asyncio.sleep(0.5)
+            await same(live, engine)
+            with pytest.raises((RunFailed, Declined)):
+                await started.result()
+            await same(live, engine)
+            OPEN["bank"] = True
+            await started.retry(failed=True)
+            for _ in range(10):
+                await same(live, engine)
+                await asyncio.sleep(0.7)
+            last = await same(live, engine)
+            assert set(last.values()) <= {"done", "skipped"}
+            view = live.get(name, "1")
+            assert view is not None
+            assert (view.outcome, view.trigger) == ("completed", "http")
+            assert view.version == (await started.describe()).version
+
+    run(main())
+
+
+def test_a_retry_is_told_by_whoever_goes_on_with_the_run_also_where_another_died_of_it() -> None:
+    heard: list[WorkflowRetried] = []
+
+    async def main() -> None:
+        OPEN["bank"] = False
+        store = VirtualStore()
+        async with engine_on(store, paid) as engine:
+            started = await engine.start(paid, {}, id="1")
+            with pytest.raises(Declined):
+                await started.result()
+        async with client_on(store) as client:
+            await client.get(paid, "1").retry(failed=True)
+        async with killed(store, paid):
+            await asyncio.sleep(0.5)  # at its first step again
+        last = engine_on(store, paid)
+        last.listen(WorkflowRetried)(heard.append)
+        async with last:
+            await asyncio.sleep(1000)
+        assert (await store.actions("paid", "1")).count("Claimed") == 1
+
+    run(main())
+    [event] = heard
+    assert (event.steps, event.standing) == (paid.planned, {}), "its first step was undone"
+
+
+@pytest.mark.rule("SX-13")
+@pytest.mark.parametrize(
+    "read", [LiveView.to_dicts, LiveView.runs, lambda live: live.get("a", "1")]
+)
+def test_whoever_reads_never_keeps_the_engine_waiting_and_nothing_told_meanwhile_is_lost(
+    read: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    heard: list[Any] = []
+
+    class Told:
+        def listen(self, event: Any) -> Any:
+            return heard.append
+
+    live = LiveView(Told(), now=lambda: AT)
+    [hear] = heard
+    for n in range(3):
+        hear(WorkflowStarted(workflow="a", run_id=str(n), time=AT, version="1", steps=("s",)))
+    reads, told = Event(), Event()
+
+    def slow(*_: Any) -> Any:
+        reads.set()
+        assert told.wait(10), "the engine waits for a reader"
+
+    with monkeypatch.context() as patched:
+        patched.setattr(RunView, "copied", slow)
+        patched.setattr(RunView, "to_dict", slow)
+        reader = Thread(target=read, args=(live,))
+        reader.start()
+        reads.wait()
+        engine = Thread(target=hear, args=(WorkflowCompleted(workflow="a", run_id="1", time=AT),))
+        engine.start()
+        engine.join(5)
+        waits = engine.is_alive()
+        told.set()
+        reader.join()
+    assert not waits
+    assert {view.id: view.outcome for view in live.runs()} == {"0": "", "1": "completed", "2": ""}
+
+
+def test_a_copy_of_a_view_shares_nothing_with_it() -> None:
+    view = RunView("shop", "1")
+    view.plan(["a", "b"])
+    view.begun("a~undo", 1, AT)
+    copy = view.copied()
+    before = copy.copied()
+    view.done("a~undo", AT)
+    view.begun("b", 1, AT)
+    view.begun("c", 1, AT)
+    assert copy == before != view
 
 
 def test_a_synchronous_program_has_a_live_view_as_well() -> None:

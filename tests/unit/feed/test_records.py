@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from perdure import Context, Retry, RunFailed, Saga, SagaContext, step, workflow
+from perdure.engine.records import AT_ONCE
 from perdure.feed import (
     RunEvent,
     WorkflowCanceled,
@@ -21,6 +22,7 @@ from perdure.feed import (
     WorkflowTimedOut,
 )
 from perdure.model.errors import Canceled, StoreError, TimedOut
+from perdure.stores.paging import PAGE
 from tests.virtual.collecting import collecting
 from tests.virtual.engines import client_on, engine_on
 from tests.virtual.loop import run, settle
@@ -173,11 +175,11 @@ def test_a_record_is_whole_also_where_others_did_a_part_and_the_store_does_not_a
     class Moody(VirtualStore):
         refusals = 0
 
-        async def rows(self, key: bytes, after: int) -> Any:
+        async def rows(self, key: bytes, after: int, limit: int) -> Any:
             if self.refusals:
                 self.refusals -= 1
                 raise StoreError("busy elsewhere")
-            return await super().rows(key, after)
+            return await super().rows(key, after, limit)
 
     async def main() -> None:
         store = Moody()
@@ -244,3 +246,76 @@ def test_a_run_is_one_span_of_the_trace_of_its_start(
         assert whole.end_time is not None
         assert whole.end_time - whole.start_time >= 3_000_000_000
         assert seen.counts()[("run", *told[1:])] == 1
+
+
+@step
+async def count(n: int) -> int:
+    return n
+
+
+@workflow(max_duration="1h")
+async def long(ctx: Context, calls: int) -> None:
+    for n in range(calls):
+        await count(n)
+
+
+@pytest.mark.rule("S-26")
+def test_of_a_journal_of_any_length_a_page_is_held_at_a_time_and_few_journals_are() -> None:
+    pages: list[int] = []
+    seen: list[WorkflowRecord] = []
+    reading: list[int] = []
+
+    class Slow(VirtualStore):
+        now_reading = 0
+
+        async def rows(self, key: bytes, after: int, limit: int) -> Any:
+            self.now_reading += 1
+            reading.append(self.now_reading)
+            await asyncio.sleep(0.1)
+            self.now_reading -= 1
+            if len(pages) == 30:
+                pages.append(0)
+                raise StoreError("in the middle")
+            rows = await super().rows(key, after, limit)
+            pages.append(len(rows))
+            return rows
+
+    async def main() -> None:
+        store = Slow()
+        async with engine_on(store, long, count) as engine:
+            engine.listen(WorkflowRecord)(seen.append)
+            await asyncio.gather(
+                *[engine.run(long, 30 * PAGE if n == 0 else 1, id=str(n)) for n in range(50)]
+            )
+            await asyncio.sleep(100)
+
+    run(main())
+    assert sorted(record.run_id for record in seen) == sorted(map(str, range(50)))
+    steps = {record.run_id: [s.state for s in record.steps] for record in seen}
+    assert steps["0"] == ["done"] * 30 * PAGE
+    assert max(pages) <= PAGE
+    assert len(pages) > 75, "they were read in pages"
+    assert max(reading) == AT_ONCE
+
+
+@pytest.mark.rule("S-28")
+def test_history_and_view_read_a_long_journal_page_by_page() -> None:
+    asked: list[int] = []
+
+    class Counting(VirtualStore):
+        async def rows(self, key: bytes, after: int, limit: int) -> Any:
+            asked.append(limit)
+            return await super().rows(key, after, limit)
+
+    async def main() -> None:
+        async with engine_on(Counting(), long, count) as engine:
+            await engine.run(long, 3 * PAGE, id="1")
+            handle = engine.get(long, "1")
+            records = [record async for record in handle.history()]
+            done = [record["node"] for record in records if record["do"] == "CompleteTask"]
+            assert len(done) == len(set(done)) == 3 * PAGE
+            assert len((await handle.view()).steps) == 3 * PAGE
+
+    run(main())
+    assert set(asked) == {PAGE}
+    assert len(asked) >= 8

@@ -21,7 +21,7 @@ class Continuing(StoreBed):
         loaded = await store.load(key(1))
         assert [r.seq for r in loaded.journal] == [3, 4]
         assert (loaded.run.base_seq, loaded.run.deadline) == (3, 77)
-        assert [r.seq for r in await store.rows(key(1), 0)] == [3, 4]
+        assert [r.seq for r in await store.rows(key(1), 0, 10)] == [3, 4]
         assert await store.payloads(key(1), [(3, 0)]) == [LARGE]
         saved = await store.save(key(1))
         assert ([r.seq for r in saved.journal], [p.seq for p in saved.payloads]) == ([3, 4], [3])

@@ -147,10 +147,12 @@ class Moving(StoreBed):
     @scene
     async def test_rows_after_a_number_are_read_in_order(self, store: Store) -> None:
         await populate(store)
-        assert [r.seq for r in await store.rows(key(1), 0)] == [1, 2, 3]
-        assert await store.rows(key(1), 1) == (await store.load(key(1))).journal[1:]
-        assert await store.rows(key(1), 3) == []
-        assert await store.rows(key(9), 0) == []
+        assert [r.seq for r in await store.rows(key(1), 0, 10)] == [1, 2, 3]
+        assert await store.rows(key(1), 1, 10) == (await store.load(key(1))).journal[1:]
+        assert [r.seq for r in await store.rows(key(1), 0, 2)] == [1, 2]
+        assert [r.seq for r in await store.rows(key(1), 2, 2)] == [3]
+        assert await store.rows(key(1), 3, 10) == []
+        assert await store.rows(key(9), 0, 10) == []
 
     @scene
     async def test_a_run_that_is_not_there_cannot_be_saved(self, store: Store) -> None:

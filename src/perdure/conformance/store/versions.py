@@ -132,3 +132,28 @@ class Versions(StoreBed):
             await store.define(definition(hash))
         assert await hashes(store) == ["h2", "h1"]
         assert (await store.latest_definition("order")).hash == "h2"
+
+    @scene
+    async def test_the_latest_of_a_kind_are_those_that_are_the_latest_of_their_names(
+        self, store: Store
+    ) -> None:
+        def known(hash: str, name: str, kind: str, n: int) -> StoredDefinition:
+            made = definition(hash, hash.encode(), created=BORN + n, version=hash)
+            return msgspec.structs.replace(made, name=name, kind=kind)
+
+        assert list(await store.latest_definitions("saga")) == []
+        last = known("h4", "order", "saga", 7)
+        for one in (
+            known("h1", "order", "saga", 7), known("h2", "shop", "saga", 1),
+            known("h3", "shop", "graph", 2), known("h5", "a", "saga", 3), last,
+        ):  # fmt: skip
+            await store.define(one)
+        sagas = await store.latest_definitions("saga")
+        assert [(one.name, one.hash) for one in sagas] == [("a", "h5"), ("order", "h4")]
+        assert sagas[1] == last
+        assert [one.hash for one in await store.latest_definitions("graph")] == ["h3"]
+        await store.publish(known("h2", "shop", "saga", 9))
+        assert [one.name for one in await store.latest_definitions("saga")] == [
+            "a", "order", "shop",
+        ]  # fmt: skip
+        assert list(await store.latest_definitions("graph")) == []

@@ -56,24 +56,32 @@ def sketch_of(
     document: Document, version: str, history: Iterable[Mapping[str, Any]] | None = None
 ) -> Sketch:
     """The sketch of a document; with the records of a run's history, of that run."""
-    course = None if history is None else course_of(history)
-    return Sketch(
-        document.name,
-        version,
-        document.description,
-        tuple(_box(node, course) for node in document.nodes),
-        tuple(_link(edge, course) for edge in document.edges),
-        course,
+    boxes, links = tuple(map(_box, document.nodes)), tuple(map(_link, document.edges))
+    return travelled(Sketch(document.name, version, document.description, boxes, links), history)
+
+
+def travelled(sketch: Sketch, history: Iterable[Mapping[str, Any]] | None) -> Sketch:
+    """A sketch with the course of a run through it; as it is where there is no history."""
+    if history is None:
+        return sketch
+    course = course_of(history)
+    marks, replace = course.marks, msgspec.structs.replace
+    return replace(
+        sketch,
+        boxes=tuple(replace(b, mark=marks.get(b.id, Mark("pending"))) for b in sketch.boxes),
+        links=tuple(
+            replace(link, passage=course.passage(link.source, link.target)) for link in sketch.links
+        ),
+        course=course,
     )
 
 
-def _box(node: NodeEntry, course: Course | None) -> Box:
+def _box(node: NodeEntry) -> Box:
     kind = OLDER_TYPES.get(node.type, node.type)
     said = _detail(kind, node)
     if node.label and node.label != node.id:
         said = f"{node.id} · {said}" if said else node.id
-    mark = None if course is None else course.marks.get(node.id, Mark("pending"))
-    return Box(node.id, kind, node.label or node.id, said, mark)
+    return Box(node.id, kind, node.label or node.id, said)
 
 
 def _detail(kind: str, node: NodeEntry) -> str:
@@ -121,11 +129,10 @@ def _short(expression: str) -> str:
 DEFAULT: Final = "default"
 
 
-def _link(edge: EdgeEntry, course: Course | None) -> Link:
+def _link(edge: EdgeEntry) -> Link:
     label, full = (DEFAULT, "taken when no condition holds") if edge.default else ("", "")
     if edge.condition is not None:
         full = edge.condition.strip()
         whole = _WHOLE.match(full)
         label = _short(whole[1]) if whole and "{{" not in whole[1] else _plain(full)
-    passage = None if course is None else course.passage(edge.source, edge.target)
-    return Link(edge.source, edge.target, label, full, passage)
+    return Link(edge.source, edge.target, label, full)

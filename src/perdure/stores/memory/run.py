@@ -7,6 +7,7 @@ the run.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import islice
 from types import MappingProxyType
 from typing import Final
 
@@ -203,12 +204,13 @@ class MemoryRun:
 
     # ------------------------------------------------------------------------------- reading
 
-    def rows(self) -> list[StoredRow]:
-        """The journal from its base on."""
+    def rows(self, after: int = 0, limit: int | None = None) -> list[StoredRow]:
+        """The first so many rows of the journal after this number, from its base on."""
+        first = max(after + 1, self.base_seq)
+        rows = (self.journal[seq] for seq in range(first, self.last + 1) if seq in self.journal)
         return [
-            StoredRow(seq, row.at, row.writer, row.body, row.read)
-            for seq, row in sorted(self.journal.items())
-            if seq >= self.base_seq
+            StoredRow(row.seq, row.at, row.writer, row.body, row.read)
+            for row in islice(rows, limit)
         ]
 
     def shown(self) -> RunRow:

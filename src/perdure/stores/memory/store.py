@@ -255,9 +255,9 @@ class MemoryStore:
     async def definitions(self, name: str | None = None) -> Sequence[DefinitionSeen]:
         return definitions_seen(self._definitions, self._runs.values(), name)
 
-    async def rows(self, key: bytes, after: int) -> Sequence[StoredRow]:
+    async def rows(self, key: bytes, after: int, limit: int) -> Sequence[StoredRow]:
         run = self._runs.get(key)
-        return [] if run is None else [row for row in run.rows() if row.seq > after]
+        return [] if run is None else run.rows(after, limit)
 
     async def save(self, key: bytes) -> SavedRun:
         run = self._runs.get(key)
@@ -287,6 +287,13 @@ class MemoryStore:
             )
         # Of two with one time, the one that came last.
         return max(reversed(named), key=lambda d: d.created)
+
+    async def latest_definitions(self, kind: str) -> Sequence[StoredDefinition]:
+        latest: dict[str, StoredDefinition] = {}
+        for one in self._definitions.values():  # of two with one time, the one that came last
+            if (known := latest.get(one.name)) is None or known.created <= one.created:
+                latest[one.name] = one
+        return [latest[name] for name in sorted(latest) if latest[name].kind == kind]
 
     # ------------------------------------------------------------------------------- workers
 
@@ -322,6 +329,7 @@ class MemoryStore:
         for id, until in list(self._leases.items()):
             if until <= now and id != worker:
                 del self._leases[id]
+                self._infos.pop(id, None)
         for owner in self._places.owners():
             if owner not in self._leases:
                 for key, run in list(self._places.held(owner).items()):

@@ -15,12 +15,10 @@ from perdure.stores.sqlite.reads import run_of_row
 from perdure.stores.sqlite.transaction import Transaction
 
 
-def read_rows(db: Connection, key: bytes, after: int) -> list[StoredRow]:
-    """The journal from a number on."""
-    return [
-        StoredRow(*row)
-        for row in db.execute(query("rows_after"), {"key": key, "after": after}).fetchall()
-    ]
+def read_rows(db: Connection, key: bytes, after: int, limit: int) -> list[StoredRow]:
+    """So many rows of the journal from a number on."""
+    values = {"key": key, "after": after, "limit": limit}
+    return [StoredRow(*row) for row in db.execute(query("rows_after"), values).fetchall()]
 
 
 def save(db: Connection, key: bytes) -> SavedRun:

@@ -94,6 +94,11 @@ def read_latest_definition(db: Connection, name: str) -> StoredDefinition:
     return StoredDefinition(*found)
 
 
+def read_latest_definitions(db: Connection, kind: str) -> list[StoredDefinition]:
+    """Of each name the definition that was published last, where it is of this kind."""
+    return [StoredDefinition(*row) for row in db.execute(query("latest_definitions"), (kind,))]
+
+
 def find_runs(db: Connection, asked: RunQuery) -> list[RunRow]:
     """A page of runs, newest first. Each statement walks one index and stops at the limit."""
     if asked.limit <= 0:

@@ -362,11 +362,14 @@ class SqliteStore:
     async def latest_definition(self, name: str) -> StoredDefinition:
         return await self._read.read(lambda db: reads.read_latest_definition(db, name))
 
+    async def latest_definitions(self, kind: str) -> Sequence[StoredDefinition]:
+        return await self._read.read(lambda db: reads.read_latest_definitions(db, kind))
+
     async def definitions(self, name: str | None = None) -> Sequence[DefinitionSeen]:
         return await self._read.read(lambda db: versions.list_definitions(db, name))
 
-    async def rows(self, key: bytes, after: int) -> Sequence[StoredRow]:
-        return await self._read.read(lambda db: moving.read_rows(db, key, after))
+    async def rows(self, key: bytes, after: int, limit: int) -> Sequence[StoredRow]:
+        return await self._read.read(lambda db: moving.read_rows(db, key, after, limit))
 
     async def save(self, key: bytes) -> SavedRun:
         return await self._read.read(lambda db: moving.save(db, key))

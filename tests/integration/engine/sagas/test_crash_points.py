@@ -6,7 +6,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -23,7 +22,6 @@ from perdure.kernel.actions import (
     FinishRun,
 )
 from perdure.model.errors import Canceled, RunFailed, TimedOut
-from perdure.stores.sqlite.store import SqliteStore
 from tests.virtual.crashing import (
     CrashingStore,
     Opener,
@@ -35,7 +33,6 @@ from tests.virtual.crashing import (
 )
 from tests.virtual.engines import engine_on
 from tests.virtual.loop import run
-from tests.virtual.stores import VirtualStore
 
 LARGE = "x" * 6000
 #: Real seconds a jump in time waits for the threads of SQLite.
@@ -146,25 +143,6 @@ PLAYS: dict[str, tuple[Saga[str], Any]] = {
 }
 
 
-@pytest.fixture(params=["memory", "sqlite"])
-def opener(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[[], Opener]:
-    """Opens a new store, or after that the same store as another process would."""
-    if request.param == "sqlite":
-        paths = iter(range(1000))
-
-        def fresh() -> Callable[[], Any]:
-            path = tmp_path / f"{next(paths)}.db"
-            return lambda: SqliteStore(path, synchronous="normal")
-
-        return fresh
-
-    def one() -> Callable[[], Any]:
-        store = VirtualStore()
-        return lambda: store
-
-    return one
-
-
 def process(store: Any) -> AbstractAsyncContextManager[Engine]:
     """An engine that serves them all."""
     return dying(engine_on(store, *THINGS), store)
@@ -226,8 +204,8 @@ def ended(action: object) -> tuple[str, ...]:
 @pytest.mark.parametrize("when", ["before", "after"])
 @pytest.mark.parametrize("name", PLAYS)
 def test_a_crash_at_any_write_undoes_what_was_done_once_and_nothing_else(
-    opener: Callable[[], Opener], name: str, when: When
+    fresh: Callable[[], Opener], name: str, when: When
 ) -> None:
     # scenario 208
-    points = run(crash_points(lambda at: crash_once(opener, name, at, when)), PATIENCE)
+    points = run(crash_points(lambda at: crash_once(fresh, name, at, when)), PATIENCE)
     assert points >= 3, f"only {points} crash points"
