@@ -13,6 +13,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from itertools import count, islice
 from pathlib import Path
 from typing import Any
@@ -147,11 +148,11 @@ async def _store_commit(
                 NewRun(run, "bench", run.hex(), "1", "h", _AT, row, owner=_WRITER)
                 for run, row in zip(runs, first, strict=True)
             ]
-            await answered(lambda done, new=new: store.start(new, done))
+            await answered(partial(store.start, new))
             begin = time.perf_counter()
             for seq in range(2, ROWS_A_RUN + 2):
                 batch = [JournalRow(run, seq, _AT, _WRITER, seq, data) for run in runs]
-                await answered(lambda done, batch=batch: store.commit(batch, done))
+                await answered(partial(store.commit, batch))
                 written += rows
             spent += time.perf_counter() - begin
         await store.close()

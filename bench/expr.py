@@ -9,6 +9,7 @@ the same per item however many there are.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from time import perf_counter
 from typing import Any
 
@@ -61,8 +62,8 @@ def main() -> None:
     print(f"{'compile':>9} {'evaluate':>9}  µs")
     for text in SMALL:
         program = compile_expression(text)
-        compiling = cost(lambda text=text: compile_expression(text))
-        evaluating = cost(lambda program=program: program.evaluate(SCOPE))
+        compiling = cost(partial(compile_expression, text))
+        evaluating = cost(partial(program.evaluate, SCOPE))
         print(f"{compiling:9.1f} {evaluating:9.2f}  {text}")
     condition = compile_condition(f"{{{{ {SMALL[0]} }}}}")
     print(f"{'':9} {cost(lambda: condition.evaluate(SCOPE)):9.2f}  as a condition: {SMALL[0]}")
@@ -74,7 +75,7 @@ def main() -> None:
     print(f"\n{'per item':>19}  µs")
     for text in MACROS:
         program = compile_expression(text)
-        each = cost(lambda program=program: program.evaluate(SCOPE)) / len(SCOPE["input"]["rows"])
+        each = cost(partial(program.evaluate, SCOPE)) / len(SCOPE["input"]["rows"])
         print(f"{each:19.3f}  {text}")
 
 

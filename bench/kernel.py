@@ -14,6 +14,7 @@ import gc
 import pstats
 import time
 from collections.abc import Callable
+from functools import partial
 from itertools import count, pairwise
 
 from msgspec import Raw
@@ -21,7 +22,7 @@ from msgspec import Raw
 from perdure.codec.values import JsonCodec
 from perdure.graph import Graph
 from perdure.kernel.actions import Transition
-from perdure.kernel.events import NodeCompleted, RunStarted
+from perdure.kernel.events import Event, NodeCompleted, RunStarted
 from perdure.kernel.fold import fold_transition
 from perdure.kernel.machine import GraphMachine
 from perdure.kernel.plan import GraphPlan
@@ -54,7 +55,7 @@ def deps() -> Deps:
 def run_once(plan: GraphPlan, nodes: int) -> tuple[float, list[Transition]]:
     """Seconds for one run from start to end, and its journal."""
     machine = GraphMachine(plan, Run(), deps())
-    events = [RunStarted("r", input=Raw(b"{}"))]
+    events: list[Event] = [RunStarted("r", input=Raw(b"{}"))]
     events += [NodeCompleted(f"t{i}", f"n{i}", 0, OUTPUT) for i in range(nodes)]
     apply, journal = machine.apply, []
     begin = time.perf_counter()
@@ -74,6 +75,15 @@ def fold_once(journal: list[Transition]) -> float:
     for transition in journal:
         fold_transition(run, transition)
     return time.perf_counter() - begin
+
+
+def _seconds(plan: GraphPlan, nodes: int) -> float:
+    return run_once(plan, nodes)[0]
+
+
+def _often(plan: GraphPlan, nodes: int) -> None:
+    for _ in range(2000):
+        run_once(plan, nodes)
 
 
 def best(measure: Callable[[], float], seconds: float) -> float:
@@ -96,12 +106,12 @@ def main() -> None:
         _, journal = run_once(plan, nodes)
         if options.profile:
             profile = cProfile.Profile()
-            profile.runcall(lambda p=plan: [run_once(p, nodes) for _ in range(2000)])
+            profile.runcall(_often, plan, nodes)
             pstats.Stats(profile).sort_stats("tottime").print_stats(18)
             continue
         gc.disable()
-        apply = best(lambda p=plan: run_once(p, nodes)[0], options.seconds) * 1e6 / nodes
-        folded = best(lambda j=journal: fold_once(j), options.seconds / 4) * 1e6 / nodes
+        apply = best(partial(_seconds, plan, nodes), options.seconds) * 1e6 / nodes
+        folded = best(partial(fold_once, journal), options.seconds / 4) * 1e6 / nodes
         gc.enable()
         print(f"{label}: {apply:.2f} µs a node applied; {folded:.2f} µs a node folded at loading")
 

@@ -106,7 +106,7 @@ async def replayed(engine: Engine, steps: int, waits: int) -> list[tuple[float, 
             await all_parked(engine)
             gc.collect()
             began = time.perf_counter()
-            await run.signal(_more)
+            await run.signal(_more, None)
             took.append(await over.get() - began)
         pairs.append((took[0], took[1]))
     return pairs

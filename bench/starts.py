@@ -6,6 +6,7 @@ import asyncio
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from bench.ceilings_memory import kept
 from bench.ceilings_starts import grouped_starts
@@ -14,6 +15,7 @@ from bench.figures import Budget, Figure, compare, rated, seconds
 from bench.places import MEMORY, Place, row_size
 from bench.scale import Scale
 from perdure import Engine, Graph
+from perdure.model.definition import Definition
 
 RUNS = 2_000
 BUDGET = Budget(share=0.4, rate=10_000)
@@ -28,7 +30,7 @@ async def rate(place: Place, graph: Graph, runs: int) -> float:
     return runs / took
 
 
-async def start_all(engine: Engine, graph: Graph, runs: int) -> None:
+async def start_all(engine: Engine, graph: Definition[None, Any], runs: int) -> None:
     """Start so many runs at the same moment, and wait for their results."""
 
     async def one() -> None:

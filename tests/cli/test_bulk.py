@@ -42,7 +42,9 @@ def test_conditions_narrow_and_the_same_key_again_widens() -> None:
     assert listed("workflow=greeting", "status=running") == ["greeting/one", "greeting/two"]
     assert listed("workflow=other", "workflow=bad") == ["bad/b", "other/one"]
     assert listed("id=o*") == ["greeting/one", "other/one"]
+    assert listed("id=one", "id=t*") == ["greeting/one", "greeting/two", "other/one"]
     assert listed("version=7") == ["other/one"]
+    assert listed("version=7", "version=none") == ["other/one"]
     assert listed("older=1d") == listed("newer=0") == listed("status=stalled") == []
     assert len(listed("newer=1d")) == len(listed("older=0")) == 5
     assert len(listed("older=0", "older=1d")) == len(listed("newer=1d", "newer=0")) == 5

@@ -59,7 +59,9 @@ def test_a_run_that_waits_says_how_it_is_told_and_goes_on_in_the_next_process() 
 def test_a_signal_that_comes_before_the_run_waits_is_kept() -> None:
     perdure("start", "review.json", *ANN)
     document = perdure("signal", "review/ann", "approved", '{"by": "bob"}', "--json").stdout
-    assert json.loads(document) == {"workflow": "review", "id": "ann", "signal": "approved"}
+    assert json.loads(document) == {
+        "workflow": "review", "id": "ann", "signal": "approved", "checked": False,
+    }  # fmt: skip
     assert run("review.json", "--id", "ann").stdout == '{"said": "BOB"}\n'
 
 

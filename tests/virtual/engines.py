@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import itertools
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
@@ -47,18 +46,7 @@ async def kill(engine: Engine) -> None:
     shell = engine._shell
     shell.stopping = True
     await shell.watchdog.close()
-    shell.commits.abandon()
-    shell.starts.abandon()
-    for live in list(shell.live.values()):
-        live.die()
-    shell.live.clear()
-    shell.timeouts.close()
-    engine._native.waiters.close()
-    tasks = [task for task in shell._tasks if task is not asyncio.current_task()]
-    for task in tasks:
-        task.cancel()
-    if tasks:
-        await asyncio.wait(tasks)
+    await shell.forget_all()
 
 
 def lasting_leases(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -36,8 +36,8 @@ class Engine(Serving, Client):
     attempts are observed as well.
 
     On entering, runs that an earlier process left go on. Raises DefinitionError for what is
-    wrong with the definitions, also for steps that a graph calls and that were not given
-    (DuplicateName where two share a name);
+    wrong with the definitions (DuplicateName where two share a name), also for steps that a graph
+    calls and that were not given and, without a codec, for types that only a codec reads;
     Unsupported for a driver that executes nothing in this process (see perdure.drivers.Host). One
     that wraps a driver of a store is asked and told like any; the work is done below it. A graph
     whose calls do not fit its steps is warned of, and each start of it raises DefinitionError,

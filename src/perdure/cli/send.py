@@ -14,6 +14,7 @@ from perdure.cli.bulk import Act, Bulk, bulk_options, chosen, many, one
 from perdure.cli.exits import NOT_FOUND, Trouble, usage
 from perdure.cli.inputs import read_value
 from perdure.cli.options import (
+    FileType,
     RunName,
     RunNameType,
     RunOrTextType,
@@ -25,6 +26,7 @@ from perdure.cli.options import (
 from perdure.cli.output import print_json
 
 if TYPE_CHECKING:
+    from perdure.cli.mailboxes import Mailboxes
     from perdure.client.run import Run
 
 
@@ -32,26 +34,42 @@ if TYPE_CHECKING:
 @click.argument("words", metavar="[WORKFLOW/ID] NAME [JSON]", nargs=-1, type=RunOrTextType())
 @click.option("--dedupe-key", metavar="KEY",
               help="Sent again with the same key, the signal counts once.")  # fmt: skip
+@click.option("--app", "apps", multiple=True, metavar="APP", type=FileType(),
+              help="Where the code of a workflow in Python is: the value is checked.")  # fmt: skip
 @bulk_options
 @store_option
 @json_option
 def signal(
-    words: tuple[str, ...], dedupe_key: str | None, bulk: Bulk, store: str, as_json: bool
+    words: tuple[str, ...],
+    dedupe_key: str | None,
+    apps: tuple[str, ...],
+    bulk: Bulk,
+    store: str,
+    as_json: bool,
 ) -> None:
     """Send the signal NAME to the run WORKFLOW/ID, with a value: JSON text, @file or - (stdin).
 
     A signal that no node waits for yet is kept for the one that will. With --where it goes to
-    many runs, and WORKFLOW/ID is left out.
+    many runs, and WORKFLOW/ID is left out. A value that the code of a workflow could not read is
+    not sent, where that code is here: --app, or [tool.perdure] app in pyproject.toml.
     """
     name, signal_name, value = _addressed(words, bulk)
     payload = read_value(value, "the value")
-    from perdure.model.errors import NotFound
+    from perdure.cli.mailboxes import Mailboxes
+    from perdure.model.errors import InvalidRequest, NotFound
+
+    mailboxes = Mailboxes(apps)
 
     async def send(run: Run[Any]) -> None:
+        try:
+            await mailboxes.check(run, signal_name, payload)
+        except InvalidRequest as error:
+            raise InvalidRequest(f"{error}; nothing was sent to {run}") from None
         await run.signal(signal_name, payload, dedupe_key=dedupe_key)
 
     if name is None:
         many(existing(store), bulk, send, f"signal {signal_name}", ("running",), as_json)
+        _say_unchecked(mailboxes)
         return
     try:
         one(existing(store), name, send)
@@ -61,14 +79,21 @@ def signal(
         hint = f"{command_of('show', str(name), store=store)} shows how"
         raise Trouble(f"{error}; {hint}", NOT_FOUND, "not-found") from None
     if as_json:
-        print_json({"workflow": name.workflow, "id": name.id, "signal": signal_name})
+        print_json({"workflow": name.workflow, "id": name.id, "signal": signal_name,
+                    "checked": mailboxes.checked})  # fmt: skip
         return
     click.echo(f"signal {signal_name} is sent to {name}", err=True)
+    _say_unchecked(mailboxes)
     awaited = _awaited(store, name)
     if signal_name not in awaited:
         others = [other for other, waits in awaited.items() if waits]
         hint = f"; what is waited for: {', '.join(others)}" if others else ""
         click.echo(f"no node has waited for it yet: it is kept{hint}", err=True)
+
+
+def _say_unchecked(mailboxes: Mailboxes) -> None:
+    for why in mailboxes.unchecked.values():
+        click.echo(f"the value was not checked: {why}", err=True)
 
 
 def _addressed(words: tuple[str, ...], bulk: Bulk) -> tuple[RunName | None, str, str | None]:

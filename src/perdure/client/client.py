@@ -23,7 +23,7 @@ from perdure.engine.ids import Ids
 from perdure.engine.retrying import RetryRequest
 from perdure.engine.starting import to_publish
 from perdure.flow.codec import Codec, TypedCodec, codec_of, written
-from perdure.flow.driver import Driver, driver_as
+from perdure.flow.driver import Driver, driver_as, fits
 from perdure.flow.known import KnownWorkflow
 from perdure.flow.step import Step
 from perdure.model.carrier import checked_carrier
@@ -37,6 +37,7 @@ from perdure.model.errors import (
     NotFound,
     Unsupported,
 )
+from perdure.model.moments import since_epoch
 from perdure.model.names import check_run_id
 from perdure.model.status import RunStatus
 from perdure.stores.port import RunQuery, Store
@@ -83,9 +84,9 @@ class Client:
         """The driver of what was given: a URL, a store, or a driver."""
         if isinstance(store, str):
             store = store_of(store)
-        if isinstance(store, Driver):
-            return store
-        return NativeDriver(store, self._clock, self._codec)
+        if fits(store, Driver):
+            return cast("Driver", store)
+        return NativeDriver(cast("Store", store), self._clock, self._codec)
 
     async def __aenter__(self) -> Self:
         await self._opened()
@@ -364,4 +365,4 @@ def _statuses(status: RunStatus | Sequence[RunStatus] | None) -> tuple[RunStatus
 def _since_epoch(time: datetime) -> int:
     if time.tzinfo is None:
         raise InvalidRequest(f"time {time!r} has no time zone: use an aware datetime")
-    return int(time.timestamp() * 1_000_000)
+    return since_epoch(time)

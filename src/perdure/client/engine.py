@@ -53,8 +53,8 @@ class Engine(Client):
     attempts are observed as well.
 
     On entering, runs that an earlier process left go on. Raises DefinitionError for what is
-    wrong with the definitions, also for steps that a graph calls and that were not given
-    (DuplicateName where two share a name);
+    wrong with the definitions (DuplicateName where two share a name), also for steps that a graph
+    calls and that were not given and, without a codec, for types that only a codec reads;
     Unsupported for a driver that executes nothing in this process (see perdure.drivers.Host). One
     that wraps a driver of a store is asked and told like any; the work is done below it. A graph
     whose calls do not fit its steps is warned of, and each start of it raises DefinitionError,
@@ -80,7 +80,8 @@ class Engine(Client):
         telemetry: Telemetry | None = None,
     ) -> None:
         super().__init__(store, codec=codec, telemetry=telemetry)
-        registry, objects = Registry.of(definitions), tuple(resources)
+        registry = Registry.of(definitions, codec=codec is not None)
+        objects = tuple(resources)
         secret = secrets if isinstance(secrets, Secrets) else Secrets(secrets)
         tasks = self._tasks(registry, threads)
         values = None if codec is None else StepValues(codec)

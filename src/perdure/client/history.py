@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
 import msgspec
@@ -11,9 +10,8 @@ from msgspec import Raw
 
 from perdure.codec.journal import decode_row
 from perdure.kernel.actions import Action, Transition
+from perdure.model.moments import moment
 from perdure.stores.port import StoredRow
-
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 #: Fields whose value may stand apart from the row: then the record has `<name>_ref`, its number.
 APART: Final = ("input", "config", "output")
@@ -29,7 +27,7 @@ def told(journal: Iterable[StoredRow]) -> Iterator[dict[str, Any]]:
 def told_of(transition: Transition, seq: int, writer: str) -> Iterator[dict[str, Any]]:
     """One record per recorded action: `seq` and `writer` of its journal row, `time` (aware, UTC),
     `do`, and the action's own fields where they say something, with attempts from 1 (D-2)."""
-    time = _EPOCH + timedelta(microseconds=transition.at)
+    time = moment(transition.at)
     for action in transition.actions:
         record = {"seq": seq, "time": time, "writer": writer, "do": action.__struct_config__.tag}
         record.update(_fields(action))

@@ -21,6 +21,7 @@ import msgspec
 from msgspec import Raw
 
 from perdure.model.errors import InvalidRequest, PayloadTooLarge
+from perdure.model.names import type_name
 
 #: Values up to this many bytes stand in the journal row itself.
 INLINE_LIMIT: Final = 4096
@@ -41,7 +42,7 @@ def _of_model(value: Any) -> Any:
     """Hook for what msgspec does not know: models of pydantic, told from what they can do."""
     dump = getattr(value, "model_dump", None)
     if dump is None or isinstance(value, type):
-        raise TypeError(f"{_type_name(value)} is not known")
+        raise TypeError(f"{type_name(type(value))} is not known")
     return dump(mode="json", by_alias=True)
 
 
@@ -209,7 +210,7 @@ def _faults(value: Any, path: str) -> Iterator[tuple[str, str]]:
         try:
             _encode(value)
         except Exception:
-            yield path, f"is of type {_type_name(value)}: {_ADVICE}"
+            yield path, f"is of type {type_name(type(value))}: {_ADVICE}"
 
 
 _ADVICE: Final = "use JSON's own types, a dataclass or a msgspec.Struct"
@@ -217,7 +218,7 @@ _ADVICE: Final = "use JSON's own types, a dataclass or a msgspec.Struct"
 
 def _scalar_fault(value: float | str) -> str | None:
     if type(value) not in {int, float, str}:
-        return f"is of type {_type_name(value)}: convert it to its plain type"
+        return f"is of type {type_name(type(value))}: convert it to its plain type"
     if isinstance(value, str):
         return None if _is_unicode(value) else "is text with a lone surrogate: not valid Unicode"
     if isinstance(value, int):
@@ -234,7 +235,7 @@ def _key_fault(key: object) -> str | None:
     if isinstance(plain, str):
         return None if _is_unicode(plain) else "has a key with a lone surrogate: not valid Unicode"
     if plain is None or isinstance(plain, int | float | tuple):
-        return f"has the key {key!r} ({_type_name(key)}): keys of JSON objects are text"
+        return f"has the key {key!r} ({type_name(type(key))}): keys of JSON objects are text"
     return None
 
 
@@ -260,12 +261,3 @@ def _field_names(value: object) -> tuple[str, ...] | None:
         return tuple(field.name for field in dataclasses.fields(value))
     attributes = getattr(type(value), "__attrs_attrs__", None)
     return None if attributes is None else tuple(a.name for a in attributes)
-
-
-def _type_name(value: object) -> str:
-    kind = type(value)
-    return (
-        kind.__qualname__
-        if kind.__module__ == "builtins"
-        else (f"{kind.__module__}.{kind.__qualname__}")
-    )

@@ -196,7 +196,8 @@ class NativeDriver:
         """Start the run here, or write the start: whoever claims the run goes on with it."""
         if self._local is not None and (started := await self._local.begin(request)) is not None:
             return started
-        await self.store.define(to_publish(request.definition, self.clock.now()))
+        if not isinstance(request.definition, KnownWorkflow):  # the store has told us of that one
+            await self.store.define(to_publish(request.definition, self.clock.now()))
         writer, key = self.ids.text(), self.ids.key()
         beginning = begin(request, self.deps, key=key, worker=writer, owned=False, commit=1)
         return await start_unowned(self.store, beginning.row)
@@ -215,7 +216,7 @@ def startable(stored: StoredDefinition) -> Definition[Any, Any]:
     """A definition whose runs can be started: of a workflow whose code is elsewhere, what the store
     knows of it. Raises NotFound."""
     if stored.kind == KnownWorkflow.kind:
-        return KnownWorkflow(stored.name, stored.version, stored.hash)
+        return KnownWorkflow(stored.name, stored.version, stored.hash, stored.max_duration)
     return rebuild(stored)
 
 

@@ -58,6 +58,8 @@ class Claims:
         #: Runs that are to end and whose code cannot go on, each with the reason: told when they
         #: are loaded again.
         self.given_up: dict[bytes, str] = {}
+        #: Runs that came alone and are held here: when one leaves, the next may come.
+        self.lone: set[bytes] = set()
 
     def serves(self, definition: Definition[Any, Any]) -> bool:
         """Whether runs of this very definition are worked on here."""
@@ -70,7 +72,7 @@ class Claims:
             return served
         stored = await self._latest(name)
         known = self._known.get(stored.hash)
-        if known is None:
+        if known is None or not stored.source:  # what is known of code may change
             known = self._known[stored.hash] = (self.startable or self._rebuild)(stored)
         return known
 
@@ -125,16 +127,25 @@ class Claims:
                     shell.in_hand.discard(claim.key)
             finally:
                 shell.in_hand -= keys
-            if len(claims) < BATCH and not self._only_waited(claims):
+            if len(claims) < BATCH and not self._has_left(claims):
                 break
         return taken
 
-    def _only_waited(self, claims: Sequence[Claim]) -> bool:
-        """Whether a run that came alone was let go of again at once: then nothing stands between
-        the next one and its turn. One that is held here may be the one that kills."""
+    def _has_left(self, claims: Sequence[Claim]) -> bool:
+        """Whether a run that came alone has left again already: then nothing stands between the
+        next one and its turn. One that is held here may be the one that kills."""
         if not claims or claims[-1].crashes < LONE_CRASHES:
             return False
-        return claims[-1].key not in self._shell.live
+        lone = claims[-1].key
+        if lone in self._shell.live:
+            self.lone.add(lone)
+            return False
+        return True
+
+    def left(self, key: bytes) -> None:
+        """A run that came alone is not held here any more."""
+        self.lone.discard(key)
+        self.look()
 
     async def _watch(self) -> None:
         while True:

@@ -227,10 +227,13 @@ def _finished(live: LiveRun, action: FinishRun) -> Told:
 
 
 def _reached_deadline(live: LiveRun, record: FailureRecord, step: str) -> bool:
-    """Whether the run failed by its deadline, and not by something else that took too long."""
-    deadline = live.run.deadline
-    timed_out = record.kind == errors.TimedOut.kind and not step
-    return timed_out and deadline is not None and live.run.at >= deadline
+    """Whether the run failed by its deadline, and not by something else that took too long. One
+    that never began is told of a deadline by its end alone."""
+    deadline, stopping = live.run.deadline, live.run.stopping
+    if record.kind != errors.TimedOut.kind or step:
+        return False
+    stopped = stopping is not None and stopping.kind == errors.TimedOut.kind
+    return stopped or (deadline is not None and live.run.at >= deadline)
 
 
 _EVENTS: Final[dict[type, Callable[[LiveRun, Any], Told]]] = {

@@ -429,6 +429,8 @@ class Shell:
             del named[live.run_id]
             if not named:
                 del self._named[live.workflow]
+            if live.key in self.claims.lone:
+                self.claims.left(live.key)
 
     def key_of(self, workflow: str, run_id: str) -> bytes | None:
         """The key of a run that is in memory."""

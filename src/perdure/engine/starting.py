@@ -89,6 +89,7 @@ def to_publish(definition: Definition[Any, Any], now: int) -> StoredDefinition:
         definition.kind,
         definition.source,
         now,
+        definition.max_duration,
     )
 
 

@@ -24,6 +24,7 @@ from perdure.expr.values import (
     Timestamp,
     kind_of,
 )
+from perdure.model.moments import EPOCH
 
 _MAX_TEXT = 100
 _RFC3339 = re.compile(
@@ -37,8 +38,7 @@ _UNITS = {
 _SPAN = re.compile(r"(\d*)(?:\.(\d*))?(ns|us|µs|ms|s|m|h)", re.ASCII)
 _OFFSET = re.compile(r"([+-]?)(\d{1,2}):(\d\d)", re.ASCII)
 _ZONE = re.compile(r"[A-Za-z][A-Za-z0-9_+-]*(?:/[A-Za-z0-9_+-]+)*", re.ASCII)
-_EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
-_EPOCH_DAY = datetime.date(1970, 1, 1).toordinal()
+_EPOCH_DAY = EPOCH.toordinal()
 
 
 def timestamp(nanos: int) -> Timestamp:
@@ -78,7 +78,7 @@ def parse_timestamp(text: str) -> Timestamp:
 def format_timestamp(value: Timestamp) -> str:
     """RFC 3339 in UTC, with 0, 3, 6 or 9 digits of a second."""
     seconds, nanos = divmod(value.nanos, NANOS)
-    moment = _EPOCH + datetime.timedelta(seconds=seconds)
+    moment = EPOCH + datetime.timedelta(seconds=seconds)
     return f"{moment:%Y-%m-%dT%H:%M:%S}".rjust(19, "0") + _fraction(nanos) + "Z"
 
 
@@ -171,7 +171,7 @@ def part_of(name: str) -> Callable[..., int]:
 
     def part(value: Any, *zone: Any) -> int:
         if type(value) is Timestamp and (not zone or type(zone[0]) is str):
-            moment = _EPOCH + datetime.timedelta(microseconds=value.nanos // 1000)
+            moment = EPOCH + datetime.timedelta(microseconds=value.nanos // 1000)
             try:
                 return read(moment.astimezone(_zone(zone[0])) if zone else moment)
             except OverflowError:

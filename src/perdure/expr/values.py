@@ -14,6 +14,7 @@ from typing import Any
 import msgspec
 
 from perdure.expr.errors import Fault
+from perdure.model.moments import EPOCH
 
 INT_MIN, INT_MAX, UINT_MAX = -(2**63), 2**63 - 1, 2**64 - 1
 NANOS = 1_000_000_000
@@ -127,8 +128,6 @@ READY = frozenset(
      bytes}
 )  # fmt: skip
 
-_EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
-
 
 def adopt(value: Any, name: str) -> Any:
     """A Python value read from `name` as CEL sees it, or a fault that names it."""
@@ -142,7 +141,7 @@ def adopt(value: Any, name: str) -> Any:
     if isinstance(value, datetime.datetime):
         if value.tzinfo is None:
             raise Fault(f"{name} is a time without a time zone")
-        return Timestamp(_nanos(value - _EPOCH))
+        return Timestamp(_nanos(value - EPOCH))
     if isinstance(value, datetime.timedelta):
         return Duration(_nanos(value))
     if isinstance(value, str):

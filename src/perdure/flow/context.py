@@ -18,7 +18,7 @@ from collections.abc import (
     MutableMapping,
 )
 from contextlib import AbstractAsyncContextManager
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
 from hashlib import blake2b
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, Literal, NoReturn, ParamSpec, TypeVar, overload
@@ -37,6 +37,7 @@ from perdure.kernel.code.stuck import ContinueAsNew
 from perdure.model.definition import Definition
 from perdure.model.durations import Duration, remaining
 from perdure.model.errors import Failure, InvalidOptions
+from perdure.model.moments import moment, since_epoch
 
 if TYPE_CHECKING:
     from perdure.flow.driver import Runtime
@@ -52,7 +53,6 @@ D = TypeVar("D")
 I = TypeVar("I")  # noqa: E741
 O = TypeVar("O")  # noqa: E741
 
-_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _NOT_GIVEN: Final[Any] = object()
 _log = logging.getLogger("perdure.workflow")
 
@@ -110,7 +110,7 @@ class Context:
 
     def now(self) -> datetime:
         """The time of the event being handled (aware, UTC): the same on replay."""
-        return _EPOCH + timedelta(microseconds=self._calls.loop.now)
+        return moment(self._calls.loop.now)
 
     def uuid(self) -> UUID:
         """An id that no other run and no other call gets; the same on replay."""
@@ -214,7 +214,7 @@ class Context:
 
     def _due(self, delay: Duration | datetime) -> int:
         if isinstance(delay, datetime):
-            return (aware(delay) - _EPOCH) // timedelta(microseconds=1)
+            return since_epoch(aware(delay))
         return self._calls.loop.now + remaining(delay, "delay")
 
     # ------------------------------------------------------------------ other runs

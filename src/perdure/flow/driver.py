@@ -93,12 +93,21 @@ class Wrapper(Driver, Protocol):
         """The driver inside."""
 
 
+def fits(thing: object, kind: type) -> bool:
+    """Whether it is one of these; of a protocol, also what passes its methods on by
+    `__getattr__`: from Python 3.12 on isinstance() does not ask that."""
+    if isinstance(thing, kind):
+        return True
+    asked = getattr(kind, "__protocol_attrs__", ()) if getattr(kind, "_is_protocol", False) else ()
+    return bool(asked) and all(hasattr(thing, name) for name in asked)
+
+
 def driver_as(driver: Any, kind: type[D]) -> D | None:
     """The first driver of this type on the way from the outermost inwards; None if there is none.
     No I/O."""
     while driver is not None:
-        if isinstance(driver, kind):
-            return driver
+        if fits(driver, kind):
+            return driver  # type: ignore[no-any-return]
         unwrap = getattr(driver, "unwrap", None)
         driver = None if unwrap is None else unwrap()
     return None

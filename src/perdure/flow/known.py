@@ -1,5 +1,5 @@
 """KnownWorkflow: a workflow whose code is elsewhere. Its runs can be started and told something;
-whoever has the code begins them, checks their input then, and gives them their deadline."""
+whoever has the code begins them, and checks their input then."""
 
 from __future__ import annotations
 
@@ -30,8 +30,9 @@ class KnownWorkflow(Definition[Any, Any]):
     #: JSON's own types: what the function returns is known where the code is.
     read_output: Reader = staticmethod(reader(None, "output"))
 
-    def __init__(self, name: str, version: str, hash: str) -> None:
+    def __init__(self, name: str, version: str, hash: str, max_duration: int | None) -> None:
         self._name, self._version, self._hash = name, version, hash
+        self._max_duration = max_duration
 
     @property
     def name(self) -> str:
@@ -55,8 +56,9 @@ class KnownWorkflow(Definition[Any, Any]):
 
     @property
     def max_duration(self) -> int | None:
-        """Not known here: set when the run begins."""
-        return None
+        """As its code said last. None: no end, or the store does not know; where the code has one,
+        it is set when the run begins."""
+        return self._max_duration
 
     @property
     def retention(self) -> int:

@@ -22,9 +22,11 @@ from msgspec import inspect as types
 from perdure.flow.binding import function_signature
 from perdure.flow.shapes import READ_BY_CODECS, StandIn, readable
 from perdure.model.errors import DefinitionError
+from perdure.model.names import type_name
 
 _EMPTY: Final = inspect.Parameter.empty
 
+RETURNED: Final = "its return value"
 #: What is written in the place of types that are often meant, most special first.
 _INSTEAD: Final[tuple[tuple[Any, str], ...]] = (
     (pathlib.PurePath, "use str, and make the path of it where it is used"),
@@ -37,6 +39,7 @@ _INSTEAD: Final[tuple[tuple[Any, str], ...]] = (
 )
 _RECORD: Final = "use JSON's own types, a dataclass, a msgspec.Struct or a pydantic model"
 _CODEC: Final = "class Mine(Codec, reads=[{0}])"
+_GIVE_IT: Final = "give it the one that its runs are recorded with, codec=..."
 _OBJECT: Final = "; what is no value a step asks for, by current_step().resource({0})"
 _CONTAINERS: Final = (
     types.ListType, types.VarTupleType, types.TupleType, types.DictType, types.SetType,
@@ -49,10 +52,11 @@ _NO_HASH: Final = (
 )  # fmt: skip
 
 
-def check_function(function: Callable[..., Any], skip: int = 0) -> bool:
+def check_function(function: Callable[..., Any], skip: int = 0, *, codec: bool = True) -> bool:
     """Whether all types of a function's parameters and of what it returns are known by now.
-    `skip`: how many of the first parameters are no values. Raises DefinitionError for one that
-    can never be read back."""
+    `skip`: how many of the first parameters are no values. `codec`: whether there may be a codec
+    of a user's. Raises DefinitionError for one that can never be read back, and for a return value
+    that can never be recorded."""
     if not inspect.isfunction(function):
         return True  # refused elsewhere
     signature = function_signature(function)
@@ -62,7 +66,7 @@ def check_function(function: Callable[..., Any], skip: int = 0) -> bool:
         for p in [*signature.parameters.values()][skip:]
         if p.default is _EMPTY
     ]
-    annotated.append(("its return value", signature.return_annotation))
+    annotated.append((RETURNED, signature.return_annotation))
     namespace = getattr(inspect.unwrap(function), "__globals__", {})
     known, faults = True, []
     for what, annotation in annotated:
@@ -70,12 +74,15 @@ def check_function(function: Callable[..., Any], skip: int = 0) -> bool:
             continue
         try:
             kind = _resolved(annotation, namespace)
-            why = fault(kind)
+            why = fault(kind, codec=codec)
+            unrecorded = "" if why or what != RETURNED else _key_fault(kind)
         except NameError:
             known = False
             continue
         if why:
             faults.append(f"{what} can never be read back from what is recorded: {why}")
+        elif unrecorded:
+            faults.append(f"{what} can never be recorded: {unrecorded}")
     if faults:
         raise DefinitionError("; ".join(faults), faults)
     return known
@@ -92,16 +99,17 @@ def globals_of(function: Any) -> Iterator[Any]:
             codes += code.co_consts
 
 
-def fault(kind: Any) -> str:
+def fault(kind: Any, *, codec: bool = True) -> str:
     """Why values of a type can never be read back, and what to use; "" where they can, or where
-    nothing is checked. Raises NameError for one that cannot be resolved yet."""
+    nothing is checked. `codec`: see check_function. Raises NameError for one that cannot be
+    resolved yet."""
     try:
         made = readable(kind)
     except NameError:
         raise
     except Exception:
         return ""  # no type that a value is held against: it stays what JSON makes of it
-    return next(_faults(made, ""), "")
+    return next(_faults(made, "", codec), "")
 
 
 def _resolved(annotation: Any, namespace: dict[str, Any]) -> Any:
@@ -115,20 +123,20 @@ def _resolved(annotation: Any, namespace: dict[str, Any]) -> Any:
         return Any
 
 
-def _faults(kind: Any, path: str) -> Iterator[str]:
+def _faults(kind: Any, path: str, codec: bool) -> Iterator[str]:
     try:
         whole = types.type_info(kind)
     except TypeError:
         return
-    yield from _walk(whole, path, set())
+    yield from _walk(whole, path, codec, set())
 
 
-def _walk(info: types.Type, path: str, seen: set[int]) -> Iterator[str]:
+def _walk(info: types.Type, path: str, codec: bool, seen: set[int]) -> Iterator[str]:
     if id(info) in seen:
         return
     seen.add(id(info))
     if isinstance(info, types.CustomType):
-        yield from _of_class(info.cls, path)
+        yield from _of_class(info.cls, path, codec)
         return
     if isinstance(info, types.SetType | types.FrozenSetType):
         if name := _unhashable(info.item_type):
@@ -141,27 +149,29 @@ def _walk(info: types.Type, path: str, seen: set[int]) -> Iterator[str]:
         yield f"a dict whose keys are {name}{_at(path)}: keys of JSON objects are text, use str"
         return
     for name, part in _parts(info):
-        yield from _walk(part, path + name, seen)
+        yield from _walk(part, path + name, codec, seen)
 
 
-def _of_class(cls: type[Any], path: str) -> Iterator[str]:
+def _of_class(cls: type[Any], path: str, codec: bool) -> Iterator[str]:
     """Of a class that msgspec does not know."""
     if isinstance(cls, type(StandIn)):
         for name, part in cls.parts:
-            yield from _faults(part, path + name)
+            yield from _faults(part, path + name, codec)
         return
     if cls is object or cls is msgspec.UnsetType or hasattr(cls, "model_validate"):
         return
+    name = cls.__qualname__ if cls.__module__ == "builtins" else f"{cls.__module__}.{cls.__name__}"
     if cls in READ_BY_CODECS:
+        if not codec:
+            yield f"only a codec reads {name}{_at(path)}, and this engine has none: {_GIVE_IT}"
         return
     instead = next((said for base, said in _INSTEAD if _is_a(cls, base)), "")
     if cls.__module__.startswith("perdure."):
         instead = "it is no value: a workflow has its Context first, a step asks current_step()"
     elif not instead or pathlib.PurePath in cls.__mro__:
         instead = f"{instead or _RECORD}; or say that a codec of yours reads it, {_CODEC}{_OBJECT}"
-    name = cls.__qualname__ if cls.__module__ == "builtins" else f"{cls.__module__}.{cls.__name__}"
     yield (
-        f"nothing says how one of {name}{_at(path)} is made from JSON: "
+        f"nothing says how one of {type_name(cls)}{_at(path)} is made from JSON: "
         f"{instead.format(cls.__name__)}"
     )
 
@@ -180,6 +190,43 @@ def _parts(info: types.Type) -> Iterator[tuple[str, types.Type]]:
                 yield f".{one.name}", one.type
             elif isinstance(one, types.Type):
                 yield "" if isinstance(info, types.UnionType | types.Metadata) else "[]", one
+
+
+def _key_fault(kind: Any) -> str:
+    """Why a value of a type that is read well can never be recorded: only text is a key there.
+    JSON that others wrote may well have keys that are read as numbers."""
+    try:
+        whole = types.type_info(readable(kind))
+    except TypeError:
+        return ""
+    return next(_number_keys(whole, "", set()), "")
+
+
+def _number_keys(info: types.Type, path: str, seen: set[int]) -> Iterator[str]:
+    if id(info) in seen:
+        return
+    seen.add(id(info))
+    if isinstance(info, types.DictType) and (name := _no_text(info.key_type)):
+        yield f"a dict whose keys are {name}{_at(path)}: keys of JSON objects are text, use str"
+        return
+    if isinstance(info, types.CustomType) and isinstance(info.cls, type(StandIn)):
+        for name, part in info.cls.parts:
+            yield from _number_keys(types.type_info(part), path + name, seen)
+        return
+    for name, part in _parts(info):
+        yield from _number_keys(part, path + name, seen)
+
+
+def _no_text(info: types.Type) -> str:
+    """The name of the type in that of a key whose values are no text; nothing where all are."""
+    if isinstance(info, types.IntType | types.FloatType | types.BoolType | types.NoneType):
+        return _name(info)
+    if isinstance(info, types.EnumType | types.LiteralType):
+        values = info.values if isinstance(info, types.LiteralType) else [e.value for e in info.cls]
+        return "" if all(isinstance(value, str) for value in values) else _name(info)
+    if isinstance(info, types.UnionType | types.Metadata):
+        return next(filter(None, (_no_text(part) for _, part in _parts(info))), "")
+    return ""
 
 
 def _unhashable(info: types.Type) -> str:

@@ -7,10 +7,13 @@ collected does not change afterwards, whatever happens to the variables it came 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from inspect import isfunction
 from types import ModuleType
 from typing import Any, TypeAlias
 
-from perdure.flow.legible import check_function, globals_of
+from perdure.flow.legible import check_function, fault, globals_of
+from perdure.flow.shapes import READ_BY_CODECS
+from perdure.flow.signal import Mailbox
 from perdure.flow.step import Step
 from perdure.flow.workflow import Workflow
 from perdure.model.definition import Definition
@@ -34,8 +37,9 @@ class Registry:
         self._steps = {s.name: s for s in sorted(steps, key=_name)}
 
     @classmethod
-    def of(cls, things: Iterable[Listed]) -> Registry:
+    def of(cls, things: Iterable[Listed], *, codec: bool = True) -> Registry:
         """A registry of all these; a module gives the steps and definitions at its top level.
+        `codec`: whether a codec of a user's may read what JSON says nothing of.
 
         The same object twice is one. A step and copies of it by `with_options` are one: the step
         itself serves calls by name. Names that definitions had before (`aliases`) are taken, too.
@@ -54,7 +58,7 @@ class Registry:
             except DuplicateName as problem:
                 duplicates.append(str(problem))
         duplicates += _aliased(chosen, found)
-        problems += _illegible(chosen)
+        problems += _illegible(chosen, codec=codec)
         if problems or duplicates:
             kind = DefinitionError if problems else DuplicateName
             raise kind("; ".join([*problems, *duplicates]), [*problems, *duplicates])
@@ -170,21 +174,46 @@ def _aliased(
             owners.setdefault(alias, thing)
 
 
-def _illegible(things: Iterable[Definition[Any, Any] | Step[..., Any]]) -> Iterator[str]:
-    """Of what was declared before its types were complete: those that can never be read back.
-    Steps need not be listed where a workflow calls them: those that it names are looked at, too."""
-    late: dict[int, Any] = {}
+def _illegible(
+    things: Iterable[Definition[Any, Any] | Step[..., Any]], *, codec: bool
+) -> Iterator[str]:
+    """Of what was declared before its types were complete, or in the belief that a codec reads
+    them: those that can never be read back. Steps need not be listed where a workflow calls them:
+    what it names is looked at, too, and what the steps of a saga run."""
+    chosen: dict[int, Any] = {}
     for thing in things:
         named = globals_of(thing.fn) if isinstance(thing, Workflow) else ()
-        for one in (thing, *named):
-            if isinstance(one, Step | Workflow) and not one.types_known:
-                late[id(one)] = one
-    for one in late.values():
+        declared = [one for one in named if isinstance(one, Step | Workflow | Mailbox)]
+        for one in (thing, *declared, *getattr(thing, "functions", ())):
+            chosen[id(one)] = one
+    uncoded = bool(READ_BY_CODECS) and not codec
+    for one in chosen.values():
         try:
-            check_function(one.fn, 1 if isinstance(one, Workflow) else 0)
+            if isinstance(one, Step | Workflow):
+                if uncoded or not one.types_known:
+                    check_function(one.fn, 1 if isinstance(one, Workflow) else 0, codec=codec)
+            elif uncoded:
+                _check_uncoded(one)
         except DefinitionError as problem:
-            what = f"@{'workflow' if isinstance(one, Workflow) else 'step'} on"
-            yield f"{what} {one.fn.__qualname__}: {problem}"
+            yield f"{_declared(one)}: {problem}"
+
+
+def _check_uncoded(thing: Any) -> None:
+    """Raise DefinitionError for a mailbox, or a function of a saga's, whose values only a codec
+    reads."""
+    if isinstance(thing, Mailbox):
+        if why := fault(getattr(thing.read, "kind", Any), codec=False):
+            raise DefinitionError(f"its type can never be read back from JSON: {why}")
+    elif isfunction(thing):
+        check_function(thing, 1, codec=False)
+
+
+def _declared(thing: Any) -> str:
+    if isinstance(thing, Step | Workflow):
+        return (
+            f"@{'workflow' if isinstance(thing, Workflow) else 'step'} on {thing.fn.__qualname__}"
+        )
+    return f"signal {thing.name}" if isinstance(thing, Mailbox) else f"{thing.__qualname__}"
 
 
 def _unlistable(thing: Any) -> str:

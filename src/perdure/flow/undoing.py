@@ -35,19 +35,27 @@ Undoing = Callable[[], Coroutine[Any, Any, Any]]
 
 class _Made:
     """The calls made in a scope, in order. `place`: where the first of them stands among those of
-    the scope around."""
+    the scope around. Once it is `over`, what is made in its context is not made in it: a context
+    is never set back, since code that is let go of leaves its scopes in somebody else's."""
+
+    around: Scope | None
+    over: bool
 
     def __init__(self, around: Scope | None) -> None:
-        self._around = around
+        while isinstance(around, _Made) and around.over:
+            around = around.around
+        self.around = around
         self.nodes: list[str] = []
         self.place = 0
+        self.over = False
 
     def made(self, node: str, /) -> None:
         """See Scope.made."""
-        around = self._around
-        if not self.nodes and isinstance(around, _Made):
-            self.place = len(around.nodes)
-        self.nodes.append(node)
+        around = self.around
+        if not self.over:
+            if not self.nodes and isinstance(around, _Made):
+                self.place = len(around.nodes)
+            self.nodes.append(node)
         if around is not None:
             around.made(node)
 
@@ -58,8 +66,7 @@ class Undo:
     def __init__(self, logger: logging.LoggerAdapter[logging.Logger]) -> None:
         self._logger = logger
         self._undos: list[Undoing] = []
-        self._made = _Made(SCOPE.get())
-        self._outer: Scope | None = None
+        self._made = _Made(None)
         #: What each undo is of, where that is said.
         self._of: list[_Made | None] = []
         #: Undos that failed for good: somebody must look.
@@ -104,7 +111,7 @@ class Undo:
         return nodes[place] if place < len(nodes) else None
 
     async def __aenter__(self) -> Self:
-        self._outer = SCOPE.get()
+        self._made = _Made(SCOPE.get())
         SCOPE.set(self._made)
         return self
 
@@ -114,7 +121,7 @@ class Undo:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        SCOPE.set(self._outer)
+        self._made.over = True
         if error is None or isinstance(error, _NO_FAILURE):
             return
         canceled = await _ended(asyncio.ensure_future(self._undo_all()))

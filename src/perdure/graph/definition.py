@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 @final
-class Graph(Definition[dict[str, Any], dict[str, Any]]):
+class Graph(Definition[dict[str, Any] | None, dict[str, Any]]):
     """A graph document, checked and compiled. Made by `Graph.load` and `Graph.read`; immutable."""
 
     kind = "graph"

@@ -7,12 +7,11 @@ more raises a LookupError whose text says why it is not there (D-14).
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from perdure.kernel.run import NodeState
+from perdure.model.moments import moment
 
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 #: Resolved, with nothing to read.
 _WITHOUT_OUTPUT = ("skipped", "failed", "canceled", "compensated")
 
@@ -101,7 +100,7 @@ class SystemView(dict[str, Any]):
 
     def __missing__(self, field: str) -> Any:
         if field == "now":
-            return _EPOCH + timedelta(microseconds=self.at)
+            return moment(self.at)
         raise KeyError(field)
 
     def __contains__(self, field: object) -> bool:

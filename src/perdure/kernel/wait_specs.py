@@ -15,6 +15,7 @@ from typing import Any, Final
 from perdure.model.durations import microseconds
 from perdure.model.errors import InvalidOptions
 from perdure.model.guesses import did_you_mean
+from perdure.model.moments import since_epoch
 
 MAX_SIGNAL_NAME: Final = 256
 WAIT_KEYS: Final = ("duration", "duration_seconds", "until")
@@ -23,8 +24,6 @@ SIGNAL_KEYS: Final = ("signal", "timeout", "timeout_seconds", "on_timeout")
 #: it says otherwise.
 ON_TIMEOUT: Final = ("fail", "continue")
 
-_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
-_MICROSECOND: Final = timedelta(microseconds=1)
 _NUMBER: Final = re.compile(r"\s*[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?\s*", re.ASCII)
 _RFC_3339: Final = re.compile(
     r"(\d{4})-(\d\d)-(\d\d)[Tt ](\d\d):(\d\d):(\d\d)(?:\.(\d+))?(?:[Zz]|([-+])(\d\d):(\d\d))",
@@ -119,8 +118,7 @@ def _time(value: Any) -> int:
                 raise ValueError("there is no such zone")
             offset = timedelta(hours=int(hours), minutes=int(minutes))
             zone = timezone(offset if sign == "+" else -offset)
-        moment = datetime(*map(int, parts), tzinfo=zone)  # type: ignore[misc,arg-type]
-        whole = (moment - _EPOCH) // _MICROSECOND
+        whole = since_epoch(datetime(*map(int, parts), tzinfo=zone))  # type: ignore[misc,arg-type]
     except (ValueError, OverflowError) as error:
         raise WaitSpecError(f"until is no time ({error}): {_shown(value)}") from error
     return whole + int(digits[:6]) + (digits[6:].strip("0") != "")

@@ -6,8 +6,7 @@ is wrong with its spec fails the node, never the event and never the run directl
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
-from typing import Any, Final
+from typing import Any
 
 from msgspec import Raw
 
@@ -18,8 +17,7 @@ from perdure.kernel.tasks import or_failed, resolved
 from perdure.kernel.turn import EMPTY, Turn
 from perdure.kernel.wait_specs import WaitSpecError, awaited, wake_time
 from perdure.model.failure import FailureRecord
-
-_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+from perdure.model.moments import moment
 
 
 def park(turn: Turn, node: PlannedNode) -> None:
@@ -107,6 +105,5 @@ def signal_output(payload: Raw | None) -> Raw:
 
 def woke_at(now: int) -> Raw:
     """A WAIT's output: when it woke, in UTC with fractions of a second (G-77)."""
-    time = _EPOCH + timedelta(microseconds=now)
-    text = time.replace(tzinfo=None).isoformat(timespec="microseconds")
+    text = moment(now).replace(tzinfo=None).isoformat(timespec="microseconds")
     return Raw(f'{{"woke_at":"{text}Z"}}'.encode())

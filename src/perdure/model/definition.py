@@ -11,11 +11,11 @@ from typing import Any, Generic, Self, TypeVar
 
 from msgspec import Raw
 
-I = TypeVar("I")  # noqa: E741  input
+I_contra = TypeVar("I_contra", contravariant=True)  # input
 O = TypeVar("O")  # noqa: E741  output
 
 
-class Definition(ABC, Generic[I, O]):
+class Definition(ABC, Generic[I_contra, O]):
     """A Graph, a Saga or a Workflow."""
 
     #: Which door: "graph", "saga" or "workflow".

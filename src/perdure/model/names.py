@@ -6,6 +6,7 @@ Each check raises the declaration error that says what is wrong and what is allo
 from __future__ import annotations
 
 import re
+import sys
 
 from perdure.model.errors import InvalidId, InvalidName
 
@@ -64,3 +65,14 @@ def check_run_id(run_id: object) -> str:
 def name_from_function(function_name: str) -> str:
     """`send_welcome` → `send-welcome`."""
     return function_name.strip("_").replace("_", "-").lower()
+
+
+def type_name(kind: type) -> str:
+    """A class as its users import it: also one that a package keeps in a module of its own."""
+    module, name = kind.__module__, kind.__qualname__
+    if module == "builtins":
+        return name
+    public, private, _ = module.partition("._")
+    if private and getattr(sys.modules.get(public), name, None) is kind:
+        module = public
+    return f"{module}.{name}"

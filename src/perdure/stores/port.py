@@ -30,8 +30,7 @@ GIVEN_BACK_FOR = 2_000_000
 #: How long a lease lasts without a beat, in µs.
 LEASE = 30_000_000
 
-#: From this many crashes in a row on, a run is claimed alone in its batch, so that the blame for
-#: the next one is exact.
+#: From so many crashes in a row on, a run is claimed alone: the blame for the next one is exact.
 LONE_CRASHES = 3
 #: After more crashes in a row than this, a run is stalled instead of claimed.
 CRASH_LIMIT = 20
@@ -308,7 +307,8 @@ class WorkerSeen(msgspec.Struct, frozen=True, gc=False):
 
 
 class StoredDefinition(msgspec.Struct, frozen=True, gc=False):
-    """A published definition: `hash` is its identity, `source` what it is rebuilt from."""
+    """A published definition: `hash` is its identity, `source` what it is rebuilt from.
+    `max_duration`: how long its runs may take, in µs; None: no end, or it is not known."""
 
     hash: str
     name: str
@@ -316,6 +316,7 @@ class StoredDefinition(msgspec.Struct, frozen=True, gc=False):
     kind: str
     source: bytes
     created: int
+    max_duration: int | None = None
 
 
 class DefinitionSeen(msgspec.Struct, frozen=True, gc=False):
@@ -425,8 +426,7 @@ class Store(Protocol):
         does closing the store."""
 
     async def rows(self, key: bytes, after: int) -> Sequence[StoredRow]:
-        """A run's journal rows with a number over `after`, in order: for who follows it. None
-        from before its last Continue."""
+        """A run's journal rows over `after`, in order, from its last Continue on: to follow it."""
 
     async def save(self, key: bytes) -> SavedRun:
         """Everything of a run as of one moment. Raises NotFound."""
@@ -440,7 +440,7 @@ class Store(Protocol):
         """The large values at (seq, n), in order. Raises PayloadMissing."""
 
     async def define(self, definition: StoredDefinition) -> None:
-        """Make a definition known; the same hash again changes nothing."""
+        """Make a definition known; the same hash again changes its `max_duration` alone."""
 
     async def publish(self, definition: StoredDefinition, *, relabel: bool = False) -> None:
         """Make a definition the latest of its name, also one that is known: its `created` is then

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
-from datetime import datetime, timedelta
+from datetime import datetime
 from importlib.metadata import PackageNotFoundError, version
 from typing import Final
 
@@ -18,14 +18,13 @@ from opentelemetry.metrics import MeterProvider
 from opentelemetry.propagators.textmap import TextMapPropagator
 from opentelemetry.trace import Span, SpanKind, StatusCode, TracerProvider
 
-from perdure.model.moments import EPOCH
+from perdure.model.moments import since_epoch
 
 #: The scope of everything that is observed here.
 SCOPE: Final = "perdure"
 #: Where a duration is counted, in seconds: from a call in memory to a wait for a person.
 BOUNDARIES: Final = (0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1.0, 5.0, 10.0, 60.0, 300.0, 3600.0)
 
-_MICROSECOND: Final = timedelta(microseconds=1)
 _NOWHERE: Final = Context()
 _METRICS: Final = sys.modules.get("opentelemetry.metrics._internal", metrics)
 _KINDS: Final = {"start": SpanKind.PRODUCER, "step_attempt": SpanKind.CONSUMER}
@@ -132,7 +131,7 @@ class Instruments:
 
 
 def _nanoseconds(time: datetime) -> int:
-    return (time - EPOCH) // _MICROSECOND * 1000
+    return since_epoch(time) * 1000
 
 
 def _version() -> str:

@@ -7,7 +7,7 @@ document does not have is an error and not a mock that is never used.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import UTC, datetime
+from datetime import datetime
 from os import PathLike, fspath
 from typing import Any, Final
 
@@ -23,6 +23,7 @@ from perdure.model.errors import GraphError, InvalidOptions, InvalidRequest
 from perdure.model.graph import CHILD
 from perdure.model.graph_rules import Finding
 from perdure.model.guesses import did_you_mean
+from perdure.model.moments import since_epoch
 from perdure.testing.replies import Reply, replies_of
 from perdure.testing.virtual import BEGIN
 
@@ -206,7 +207,7 @@ def _now(value: Any, name: str) -> int:
             f'{name}: now: write a time with its zone, such as "2027-01-15T08:00:00Z", '
             f"not {value!r}"
         )
-    return round((time - datetime(1970, 1, 1, tzinfo=UTC)).total_seconds() * 1_000_000)
+    return since_epoch(time)
 
 
 def _only(table: Mapping[str, Any], keys: Sequence[str], at: str) -> None:

@@ -30,13 +30,14 @@ from perdure.model.driving import StartRequest
 from perdure.model.durations import SECOND, Duration, microseconds
 from perdure.model.errors import InvalidRequest, NonDeterminism, PerdureError
 from perdure.model.guesses import did_you_mean
+from perdure.model.moments import moment
 from perdure.model.step_context import StepContext
 from perdure.testing.mocks import Sent as Letter
 from perdure.testing.mocks import _now, workers_of
 from perdure.testing.played import Played, PlayedCall, Status
 from perdure.testing.replies import Reply, replies_of
 from perdure.testing.script import Sent
-from perdure.testing.stage import RUN, Ended, Stage, beside_any_loop, moment_of, unsent
+from perdure.testing.stage import RUN, Ended, Stage, beside_any_loop, unsent
 from perdure.testing.stand_ins import MOST_ATTEMPTS, MockedHttp, task_handler
 
 I = TypeVar("I")  # noqa: E741
@@ -239,7 +240,7 @@ class WorkflowStage(Stage):
         seconds = 0.0
         if ended.history:
             last = ended.history[-1]["time"]
-            seconds = (last - moment_of(self._begin)).total_seconds()
+            seconds = (last - moment(self._begin)).total_seconds()
         row = ended.loaded.run
         open_: Status = "stalled" if row.stalled else "waiting"
         status: Status = open_ if row.status == "running" else row.status

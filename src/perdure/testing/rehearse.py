@@ -22,11 +22,12 @@ from perdure.graph.definition import Graph
 from perdure.model.definition import Definition
 from perdure.model.driving import StartRequest
 from perdure.model.graph import CHILD
+from perdure.model.moments import moment
 from perdure.stores.port import StoredDefinition
 from perdure.testing.mocked_runs import MockedCalls, MockedRuns, mocked_names
 from perdure.testing.mocks import Mocks, MocksSource, mocks_for, workers_of
 from perdure.testing.rehearsal import Rehearsal
-from perdure.testing.stage import RUN, Stage, moment_of, unsent
+from perdure.testing.stage import RUN, Stage, unsent
 from perdure.testing.stand_ins import Answers, MockedHttp, task_handler
 
 
@@ -115,7 +116,7 @@ class GraphStage(Stage):
         return Rehearsal(
             self._graph,
             ended.history,
-            moment_of(mocks.now),
+            moment(mocks.now),
             reason=ended.reason,
             stalled=ended.stalled,
             notes=[

@@ -10,7 +10,7 @@ import asyncio
 import random
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from typing import Any, Final, TypeVar
 
 import msgspec
@@ -26,6 +26,7 @@ from perdure.model.definition import Definition
 from perdure.model.driving import StartRequest
 from perdure.model.durations import SECOND
 from perdure.model.errors import InvalidRequest, NotFound
+from perdure.model.moments import moment
 from perdure.stores.memory import MemoryStore
 from perdure.stores.port import NEVER, LoadedRun, Message, StoredDefinition, WorkerInfo
 from perdure.testing.mocks import Sent
@@ -38,8 +39,6 @@ HORIZON: Final = 100 * 365.25 * 86_400
 #: Every run on a stage has this id, and the same chance.
 RUN: Final = "rehearsal"
 SEED: Final = 1
-
-EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class OwnStore(MemoryStore):
@@ -238,17 +237,12 @@ def unsent(history: Iterable[Mapping[str, Any]], sent: Iterable[Sent], now: int)
         elif record["do"] == "FinishRun":
             ended = record["time"]
     notes = [f"no node took signal {name}" for name in kept.values()]
-    begun = moment_of(now)
+    begun = moment(now)
     for one in sent:
         if ended is not None and begun + timedelta(microseconds=one.at) > ended:
             what = "the cancel" if one.name is None else f"signal {one.name}"
             notes.append(f"{what} was not sent: the run had ended before")
     return notes
-
-
-def moment_of(microseconds: int) -> datetime:
-    """An aware time."""
-    return EPOCH + timedelta(microseconds=microseconds)
 
 
 def _info(worker: str) -> WorkerInfo:

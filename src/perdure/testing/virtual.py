@@ -41,6 +41,11 @@ class VirtualLoop(asyncio.SelectorEventLoop):
         """Seconds since the loop was made, in virtual time."""
         return self._virtual
 
+    async def shutdown_default_executor(self, timeout: float | None = None) -> None:
+        """Wait for the threads, however long virtual time thinks that takes: from Python 3.12 on
+        asyncio allows them five minutes, which would pass in no time."""
+        await super().shutdown_default_executor()
+
     def jump(self) -> None:
         """Go to the next timer."""
         due: float = self._scheduled[0].when()  # type: ignore[attr-defined]

@@ -40,6 +40,16 @@ def command(key: str, title: str, typed: str, *before: str, do: str = "", **file
 
 
 START = 'perdure start greeting.json --id 1 --input {"name":"ann"}'
+ASKING = """
+from perdure import Context, Signal, workflow
+
+count = Signal("count", int)
+
+
+@workflow(max_duration="1d")
+async def asks(ctx: Context) -> int:
+    return await ctx.wait(count)
+"""
 RUN = "perdure run greeting.json --app steps.py"
 SECTIONS = [
     Section(
@@ -81,6 +91,9 @@ SECTIONS = [
                     "perdure signal greeting/1 go", START, f"{RUN} --id 1"),
             command("signal-value", "a value that is no JSON",
                     "perdure signal greeting/1 go yes", START),
+            command("signal-type", "a value that the code of a workflow does not take",
+                    "perdure signal asks/1 count '\"two\"' --app asking.py",
+                    "perdure start asking.py --id 1", asking_py=ASKING),
             command("no-module", "a module that is not there",
                     "perdure run greeting.json --app nowhere"),
             command("app-name", "an app whose name is none",

@@ -10,6 +10,7 @@ import pytest
 
 from perdure import Canceled, Context, Failure, RunFailed, Signal, TimedOut, step, workflow
 from perdure.flow.codec import Codec
+from perdure.model.errors import StoreError
 from tests.virtual.engines import client_on, engine_on, graph, killed, task, wait, wait_for
 from tests.virtual.loop import run
 from tests.virtual.stores import LateStore, VirtualStore
@@ -455,5 +456,64 @@ def test_a_client_without_workers_starts_a_graph_whose_first_node_is_a_child() -
         await client_on(store).start(order, {"cents": 7}, id="1")
         async with engine_on(store, order, pay, charge) as engine:
             assert await engine.get(order, "1").result() == 7
+
+    run(main())
+
+
+class Away(VirtualStore):
+    """Does not answer the first times it is asked for a definition by name, or for a value."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.failures = {"definition": 0, "value": 0}
+
+    def _answers(self, what: str) -> None:
+        if self.failures[what]:
+            self.failures[what] -= 1
+            raise StoreError("the disk is away")
+
+    async def latest_definition(self, name: str) -> Any:
+        self._answers("definition")
+        return await super().latest_definition(name)
+
+    async def payloads(self, key: bytes, refs: Any) -> Any:
+        self._answers("value")
+        return await super().payloads(key, refs)
+
+
+@pytest.mark.rule("G-9")
+def test_what_a_call_has_to_read_is_read_again_until_the_store_answers() -> None:
+    # the definition for the first attempt, the input for the second, after a takeover
+    large = {"text": "x" * 6000}
+    again = {"attempts": 2, "initial": "1m", "max_delay": 0}
+    top = graph("top", [child("fails", input=large, rest={"retry": again})])
+    fails = graph("fails", [task("fail", "fail", "{{input.text}}", retry={"attempts": 1})])
+
+    @step
+    async def fail(text: str) -> None:
+        done.append(len(text))
+        if len(done) == 1:  # the run fails, and the call with it
+            raise RuntimeError("not yet")
+
+    async def main() -> None:
+        store = Away()
+        async with engine_on(store, fails, fail):
+            await asyncio.sleep(1)
+        async with killed(store, top) as engine:
+            store.failures["definition"] = 3
+            await engine.start(top, id="1")
+            await asyncio.sleep(5)
+            assert store.failures["definition"] == 0
+            async with engine_on(store, fails, fail):
+                await asyncio.sleep(5)
+        store.failures["value"] = 3
+        async with engine_on(store, top, fails, fail) as engine:
+            handle = engine.get(top, "1")
+            while (await handle.status()) == "running":
+                assert (await handle.describe()).stalled is None
+                await asyncio.sleep(10)
+            assert await handle.result() == {"fails": {"fail": None}}
+        assert store.failures["value"] == 0
+        assert done == [6000, 6000]
 
     run(main())

@@ -84,6 +84,7 @@ async def outside(client: Client, graph: Graph) -> None:
     assert_type(await client.run(decide, 3, idempotency_key="k", timeout="1m"), Approve | None)
     assert_type(client.get("decide", "1"), Run[Any])
     assert_type(await client.run(graph, {"a": 1}), dict[str, Any])
+    assert_type(await client.run(graph), dict[str, Any])
     assert_type(client.runs(workflow=decide, status=["failed", "running"]), AsyncIterator[RunInfo])
     assert_type((await run.describe()).failure, Failure | None)
     await run.signal(decision, Approve("ann"))
@@ -94,7 +95,7 @@ async def outside(client: Client, graph: Graph) -> None:
     await client.start(quiet)
 
 
-async def mistakes(client: Client) -> None:
+async def mistakes(client: Client, graph: Graph) -> None:
     run = client.get(decide, "1")
     await run.signal(decision, "yes")  # E
     await run.signal(decision)  # E
@@ -103,6 +104,7 @@ async def mistakes(client: Client) -> None:
     await client.start(decide, 3, colour="red")  # E
     await client.start(quiet, 3)  # E
     await client.run(decide, None)  # E
+    await client.run(graph, 5)  # E
     client.start(quiet)  # E
     perdure.nothing_of_this_name()  # E
     wrong: Run[str] = run  # E

@@ -33,6 +33,7 @@ from perdure.drivers import (
     StepCall,
     driver_as,
 )
+from perdure.flow.driver import fits
 from perdure.model.definition import Definition
 from perdure.model.errors import NoCases
 from perdure.model.failure import FailureRecord
@@ -196,6 +197,30 @@ def test_a_wrapper_around_the_native_driver_sees_what_goes_through_it() -> None:
             assert [info.id async for info in client.runs()] == ["1"]
 
     asyncio.run(play())
+
+
+class PassesOn:
+    """A wrapper that says of itself only what it is around."""
+
+    def __init__(self, inner: Any) -> None:
+        self.inner = inner
+
+    def unwrap(self) -> Any:
+        return self.inner
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.inner, name)
+
+
+def test_a_wrapper_that_passes_everything_on_is_a_driver_on_every_python() -> None:
+    async def main() -> None:
+        async with Engine("memory:", [square]) as engine:
+            client = Client(PassesOn(engine.driver))
+            assert await client.run(square, 4) == 16
+            assert client.driver_as(NativeDriver) is engine.driver
+            assert not fits(PassesOn(MemoryStore()), Driver)
+
+    asyncio.run(main())
 
 
 def test_an_error_of_the_store_reaches_the_caller_as_it_is() -> None:

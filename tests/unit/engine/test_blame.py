@@ -89,3 +89,40 @@ def test_however_many_only_wait_others_have_their_turn_at_once() -> None:
             assert (await engine.get(ASKS, "99").describe()).status == "running"
 
     run(main())
+
+
+@pytest.mark.parametrize("kind", [VirtualStore, LateStore])
+@pytest.mark.parametrize("rests", [False, True])
+def test_when_a_run_that_came_alone_has_left_the_next_comes_at_once(
+    kind: Callable[[], VirtualStore], rests: bool
+) -> None:
+    # Each ends, or comes to rest, a moment after it was taken up; nobody polls meanwhile.
+    seconds = [60.0]
+
+    @step
+    async def work() -> None:
+        await asyncio.sleep(seconds[-1])
+
+    @workflow(max_duration=None)
+    async def works(ctx: Context) -> None:
+        await work()
+        if rests:
+            await ctx.wait(go)
+
+    async def main() -> None:
+        store = kind()
+        async with client_on(store) as client:
+            for n in range(10):
+                await client.start(works, id=str(n))
+        for _ in range(LONE_CRASHES):
+            async with killed(store, works, work, poll=0.5):
+                await asyncio.sleep(5)
+        seconds.append(0.1)
+        async with engine_on(store, works, work, poll=1000.0, park_after=1.0) as engine:
+            await asyncio.sleep(200 if rests else 20)
+            for n in range(10):
+                assert "CompleteTask work" in await store.actions("works", str(n))
+                status = (await engine.get(works, str(n)).describe()).status
+                assert status == ("running" if rests else "completed")
+
+    run(main())

@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterator
+import enum
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from dataclasses import dataclass
+from datetime import date
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple, NoReturn, TypedDict
+from typing import Annotated, Any, Literal, NamedTuple, NoReturn, TypedDict
 
 import msgspec
 import pytest
 
-from perdure import Channel, Codec, Context, Engine, Signal, step, workflow
+from perdure import After, Channel, Codec, Context, Engine, On, Saga, Signal, step, workflow
 from perdure.flow.registry import Registry
 from perdure.model.errors import DefinitionError, InvalidOptions
 from perdure.stores.memory import MemoryStore
+from tests.virtual.engines import engine_on, graph, killed, task, wait
+from tests.virtual.loop import run
+from tests.virtual.stores import VirtualStore
 
 
 class Plain: ...
@@ -46,6 +51,19 @@ class Pair(NamedTuple):
 
 class Typed(TypedDict):
     call: Callable[[], None]
+
+
+@dataclass
+class ByNumber:
+    lines: dict[int, str]
+
+
+class Numbered(enum.Enum):
+    ONE = 1
+
+
+class Named(enum.Enum):
+    ONE = "one"
 
 
 class Held(msgspec.Struct):
@@ -125,13 +143,77 @@ def test_a_type_that_can_never_be_read_back_is_refused_at_every_place(kind: Any,
     "kind",
     [
         int, list[str], dict[str, Any], object, dict[str, object], Order, Order | Frozen, set[int],
-        set[Frozen], frozenset[tuple[int, str]], set[Any], Order | None, bytes, dict[int, str],
-        msgspec.Raw,
+        set[Frozen], frozenset[tuple[int, str]], set[Any], Order | None, bytes, msgspec.Raw,
+        dict[Literal["a"], int], dict[date, int], dict[Named, int], dict[Any, int], dict,
     ],
     ids=str,
 )  # fmt: skip
 def test_a_type_that_can_be_read_is_left_alone(kind: Any) -> None:
     assert refusals(kind) == []
+
+
+@pytest.mark.rule("D-24")
+@pytest.mark.parametrize(
+    ("kind", "name"),
+    [
+        (dict[int, str], "int"),
+        (dict[float, str], "float"),
+        (dict[bool, str], "bool"),
+        (Mapping[int, str], "int"),
+        (dict[int | str, str], "int"),
+        (dict[str | None, str], "none"),
+        (dict[Literal["a", 1], str], "literal"),
+        (dict[Numbered, str], "Numbered"),
+        (dict[Annotated[int, msgspec.Meta(ge=0)], str], "int"),
+        (list[dict[int, str]] | None, "int (at `$[]`)"),
+        (ByNumber, "int (at `$.lines`)"),
+        (ByNumber | Order, "int (at `$.lines`)"),
+    ],
+    ids=str,
+)
+def test_what_is_returned_has_text_for_keys_or_it_can_never_be_recorded(
+    kind: Any, name: str
+) -> None:
+    said = refusals(kind)
+    why = f"its return value can never be recorded: a dict whose keys are {name}"
+    assert [why in one for one in said] == [True] * 2, said  # of a step, of a workflow
+    assert "keys of JSON objects are text, use str" in said[0]
+
+
+@pytest.mark.rule("W-44")
+def test_keys_of_what_others_wrote_are_read_as_numbers_also_after_a_takeover() -> None:
+    by_line = graph(
+        "by-line", [wait("rest", "1h"), task("sums", "sums", {"lines": "{{input.lines}}"})]
+    )
+    done: list[Any] = []
+
+    @step
+    async def sums(lines: dict[int, int]) -> int:
+        done.append(lines)
+        return sum(number * amount for number, amount in lines.items())
+
+    @workflow(max_duration=None)
+    async def counted(ctx: Context, lines: dict[int, int]) -> int:
+        await ctx.sleep("1h")
+        done.append(lines)
+        return sum(lines)
+
+    async def main() -> None:
+        store = VirtualStore()
+        given = {"lines": {"2": 5, str(2**62): 0, "-3": 1}}
+        listed = [by_line, sums, counted]
+        async with killed(store, *listed) as engine:
+            await engine.start(by_line, given, id="1")
+            await engine.start("counted", given["lines"], id="1")
+            await asyncio.sleep(10)
+        async with engine_on(store, *listed) as engine:
+            assert await engine.get(by_line, "1").result() == {"sums": 7}
+            assert await engine.get(counted, "1").result() == 2**62 - 1
+            assert await engine.run(by_line, given) == {"sums": 7}
+            assert await engine.run("counted", given["lines"]) == 2**62 - 1
+
+    run(main())
+    assert done == [{2: 5, 2**62: 0, -3: 1}] * 4
 
 
 def test_models_of_pydantic_are_left_to_pydantic() -> None:
@@ -193,6 +275,69 @@ def test_what_a_codec_says_that_it_reads_is_left_to_the_codec() -> None:
             assert (await engine.run(packs, ReadByCodec("a"))).text == "a!"
 
     asyncio.run(play())
+
+
+@step
+async def unpacks(value: ReadByCodec) -> str:
+    return value.text
+
+
+@workflow(max_duration=None)
+async def calls_unpacks(ctx: Context) -> str:
+    return await unpacks(ReadByCodec("a"))
+
+
+packed = Signal("packed", list[ReadByCodec])
+
+
+@workflow(max_duration=None)
+async def waits_packed(ctx: Context) -> int:
+    return len(await ctx.wait(packed))
+
+
+def helps() -> Plain:
+    return Plain()
+
+
+@workflow(max_duration=None)
+async def is_helped(ctx: Context) -> None:
+    helps()
+    await ctx.select(On(packed_plainly), After("1h"))
+
+
+packed_plainly = Signal("packed", int)
+
+
+def test_functions_that_a_workflow_merely_calls_may_give_what_they_like() -> None:
+    Engine(MemoryStore(), [is_helped])
+
+
+def in_a_saga(ctx: Any) -> ReadByCodec: ...  # type: ignore[empty-body]
+
+
+@pytest.mark.rule("W-44")
+@pytest.mark.parametrize(
+    ("listed", "what"),
+    [
+        (packs, "@workflow on packs: parameter 'value'"),
+        (unpacks, "@step on unpacks: parameter 'value'"),
+        (calls_unpacks, "@step on unpacks: parameter 'value'"),
+        (waits_packed, "signal packed: its type"),
+        (Saga("saga", Order).step("a", in_a_saga), "in_a_saga: its return value"),
+    ],
+    ids=["workflow", "step", "step that is called", "signal", "saga"],
+)
+def test_what_only_a_codec_reads_is_refused_by_an_engine_without_one(
+    listed: Any, what: str
+) -> None:
+    with pytest.raises(DefinitionError) as refused:
+        Engine(MemoryStore(), [listed])
+    said = str(refused.value)
+    assert what in said
+    assert "only a codec reads" in said
+    assert "ReadByCodec" in said
+    assert "give it the one that its runs are recorded with, codec=..." in said
+    Engine(MemoryStore(), [listed], codec=Packed())
 
 
 # ------------------------------------------------------------------ types that come later

@@ -10,7 +10,8 @@ import msgspec
 from perdure.conformance.bed import StoreBed, refused, scene
 from perdure.conformance.rows import BORN, commit, definition, new, row, start
 from perdure.model.errors import InvalidRequest, NotFound
-from perdure.stores.port import NEVER, Finish, Store
+from perdure.stores.children import ChildStart
+from perdure.stores.port import NEVER, Finish, Store, StoredDefinition
 
 
 async def hashes(store: Store, name: str | None = None) -> list[str]:
@@ -70,6 +71,27 @@ class Versions(StoreBed):
         await store.define(definition("h1", b"first"))
         await store.publish(definition("h1", b"again", created=BORN + 1))
         assert (await store.definition("h1")).source == b"first"
+
+    @scene
+    async def test_how_long_runs_may_take_is_what_was_said_last(self, store: Store) -> None:
+        def lasting(limit: int | None, created: int = BORN) -> StoredDefinition:
+            made = definition("h1", created=created)
+            return msgspec.structs.replace(made, max_duration=limit)
+
+        await store.define(definition("h1"))
+        assert (await store.definition("h1")).max_duration is None
+        for limit in (5, 7, None, 9):
+            await store.define(lasting(limit, BORN + 3))
+            assert await store.definition("h1") == lasting(limit)
+        await store.publish(lasting(8, BORN + 3))
+        assert await store.latest_definition("order") == lasting(8, BORN + 3)
+        # Who asks for a run of it has it from the store, maybe a while ago.
+        child = new(2, id="child")
+        asked = ChildStart("t", "node", ("order", "child"), child, lasting(5))
+        await start(store, new(1, owner="w1"))
+        assert await commit(store, row(1, 2, outgoing=[asked])) == ["accepted"]
+        assert (await store.describe("order", "child")).key == child.key
+        assert (await store.definition("h1")).max_duration == 8
 
     @scene
     async def test_making_a_published_definition_known_changes_nothing(self, store: Store) -> None:

@@ -9,13 +9,17 @@ ever: the collector would run it on, outside of any workflow.
 
 from __future__ import annotations
 
+import asyncio
 import gc
 import sys
 from asyncio import events
 from collections.abc import Iterator
+from contextlib import contextmanager
 from inspect import CORO_CREATED, getcoroutinestate
 from types import CellType, CoroutineType
 from typing import TYPE_CHECKING, Any, Final
+
+from perdure.kernel.code.loop import SWAPS
 
 if TYPE_CHECKING:
     from perdure.kernel.code.calls import Calls
@@ -48,7 +52,8 @@ def close(calls: Calls) -> list[str]:
             task._log_destroy_pending = False
             coroutine = task.get_coro()
             if coroutine is not None:
-                said = _close(coroutine)
+                with _current(loop, task):  # `asyncio.timeout` asks which task it is used in
+                    said = _close(coroutine)
                 if said:
                     stubborn.append(f"{task.get_name()}: {said}")
     finally:
@@ -58,6 +63,23 @@ def close(calls: Calls) -> list[str]:
     if not stubborn:
         loop.release()
     return stubborn
+
+
+@contextmanager
+def _current(loop: Any, task: Any) -> Iterator[None]:
+    """The task is the one that is run, as while it was."""
+    if SWAPS:  # one current task a thread
+        before = asyncio.tasks._swap_current_task(loop, task)  # type: ignore[attr-defined]
+        try:
+            yield
+        finally:
+            asyncio.tasks._swap_current_task(loop, before)  # type: ignore[attr-defined]
+        return
+    asyncio.tasks._enter_task(loop, task)
+    try:
+        yield
+    finally:
+        asyncio.tasks._leave_task(loop, task)
 
 
 def _close(root: Any) -> str | None:

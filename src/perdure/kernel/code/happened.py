@@ -48,6 +48,9 @@ from perdure.kernel.wakes import checked_signal, not_due
 from perdure.model.errors import Canceled, InvalidRequest, TimedOut
 from perdure.model.failure import FailureRecord
 
+#: Why a run ends at its deadline.
+OVER: Final = "the run reached its max_duration"
+
 
 def on_run_started(machine: Running, event: RunStarted) -> str | None:
     """Open the run. Its code begins with RunBegun, on the worker that owns it."""
@@ -67,10 +70,15 @@ def on_run_started(machine: Running, event: RunStarted) -> str | None:
 
 
 def on_run_begun(machine: Running, event: RunBegun) -> str | None:
-    """The function is called."""
-    if machine.run.status != "running" or machine.run.begun:
+    """The function is called; not where the run's time is over by then, which who started it did
+    not know: nothing begins after a deadline."""
+    run = machine.run
+    if run.status != "running" or run.begun:
         return "the run has begun already"
-    machine.calls.emit(BeginRun(event.deadline if machine.run.deadline is None else None))
+    deadline = event.deadline if run.deadline is None else None
+    if deadline is not None and deadline <= machine.now:
+        return _stop(machine, FailureRecord(TimedOut.kind, OVER, permanent=True))
+    machine.calls.emit(BeginRun(deadline))
     machine.begin()
     machine.run_on()
     return None
@@ -168,8 +176,7 @@ def on_deadline_reached(machine: Running, event: DeadlineReached) -> str | None:
         return f"the run is already {run.status}"
     if run.deadline is None or machine.now < run.deadline:
         return "the run's deadline has not come yet"
-    message = "the run reached its max_duration"
-    return _stop(machine, FailureRecord(TimedOut.kind, message, permanent=True))
+    return _stop(machine, FailureRecord(TimedOut.kind, OVER, permanent=True))
 
 
 def _stop(machine: Running, failure: FailureRecord) -> str | None:

@@ -18,6 +18,7 @@ from typing import Any, Final, Protocol, Self
 
 import msgspec
 
+from perdure.kernel.code.call import SCOPE
 from perdure.kernel.code.forbidden import ADVICE, reached_into, refusal
 from perdure.kernel.code.turns import AT_REST, DECIDING, RUNNING, OwnFuture
 from perdure.model.durations import MAX_DURATION, SECOND
@@ -25,7 +26,7 @@ from perdure.model.durations import MAX_DURATION, SECOND
 #: How many callbacks may run in a turn without the workflow asking for anything new.
 IDLE_CALLBACKS: Final = 100_000
 #: From then on a thread has one current task, whatever loop it is of.
-_SWAPS: Final = sys.version_info >= (3, 14)
+SWAPS: Final = sys.version_info >= (3, 14)
 
 
 class HotLoop(BaseException):
@@ -141,7 +142,7 @@ class WorkflowLoop(asyncio.AbstractEventLoop):
         hooks = sys.get_asyncgen_hooks()
         events._set_running_loop(self)
         sys.set_asyncgen_hooks(_ignore, self._finalize)
-        outer = _leave() if _SWAPS else None
+        outer = _leave() if SWAPS else None
         turn, self.turn = self.turn, RUNNING
         try:
             while self._ready:
@@ -157,7 +158,7 @@ class WorkflowLoop(asyncio.AbstractEventLoop):
                     handle.context.run(handle.callback, *handle.args)
         finally:
             self.turn = turn
-            if _SWAPS:
+            if SWAPS:
                 _enter(outer)
             sys.set_asyncgen_hooks(*hooks)
             events._set_running_loop(before)
@@ -250,7 +251,9 @@ class WorkflowLoop(asyncio.AbstractEventLoop):
 
     def begin(self, coro: Coroutine[Any, Any, Any]) -> asyncio.Task[Any]:
         """The run's first task, with whose end all ends."""
-        return self._new_task(coro, "main", None)
+        context = copy_context()
+        context.run(SCOPE.set, None)  # whatever runs in its name stands in scopes of its own
+        return self._new_task(coro, "main", context)
 
     def _new_task(
         self, coro: Coroutine[Any, Any, Any], name: str | None, context: Context | None

@@ -17,7 +17,7 @@ from perdure.stores.memory.children import Children
 from perdure.stores.memory.moving import restore, save
 from perdure.stores.memory.places import Places
 from perdure.stores.memory.run import MemoryRun
-from perdure.stores.memory.versions import definitions_seen, publish
+from perdure.stores.memory.versions import define, definitions_seen, publish
 from perdure.stores.moving import SavedRun
 from perdure.stores.paging import born
 from perdure.stores.port import (
@@ -247,7 +247,7 @@ class MemoryStore:
         return self._runs[key]
 
     async def define(self, definition: StoredDefinition) -> None:
-        self._definitions.setdefault(definition.hash, definition)
+        define(self._definitions, definition)
 
     async def publish(self, definition: StoredDefinition, *, relabel: bool = False) -> None:
         publish(self._definitions, definition, relabel=relabel)

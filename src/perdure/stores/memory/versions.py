@@ -12,6 +12,13 @@ from perdure.stores.memory.run import MemoryRun
 from perdure.stores.port import DefinitionSeen, StoredDefinition
 
 
+def define(known: dict[str, StoredDefinition], definition: StoredDefinition) -> None:
+    """Make it known. Of one that is known, how long its runs may take its code may say anew."""
+    found = known.get(definition.hash, definition)
+    limit = definition.max_duration
+    known[definition.hash] = msgspec.structs.replace(found, max_duration=limit)
+
+
 def publish(
     known: dict[str, StoredDefinition], definition: StoredDefinition, *, relabel: bool
 ) -> None:
@@ -24,7 +31,8 @@ def publish(
         last = max(same, key=lambda d: d.created)
         raise taken(definition, last.hash, last.created)
     created = max([definition.created, *(d.created + 1 for d in others)])
-    known[found.hash] = msgspec.structs.replace(found, created=created)
+    limit = definition.max_duration
+    known[found.hash] = msgspec.structs.replace(found, created=created, max_duration=limit)
 
 
 def make_known(known: dict[str, StoredDefinition], definition: StoredDefinition) -> None:

@@ -7,6 +7,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import msgspec
+
 from perdure.stores.children import (
     Asked,
     ChildCancel,
@@ -105,7 +107,7 @@ def _make(db: Connection, start: ChildStart, now: int, sent: Sent) -> None:
     """The run that is asked for is not there."""
     d, new = start.definition, start.run
     assert d is not None and new is not None  # noqa: PT018
-    db.execute(query("define"), (d.hash, d.name, d.version, d.kind, d.source, d.created))
+    db.execute(query("define_child"), msgspec.structs.astuple(d))
     insert_runs(db, [due_by(new, now)])
     carry_out(db, [new.first], now, sent)
 

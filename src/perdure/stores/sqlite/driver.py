@@ -16,7 +16,7 @@ from perdure.model.errors import StoreError
 from perdure.stores.sqlite.in_place import check_log
 
 if TYPE_CHECKING:
-    import sqlite3
+    import sqlite3 as sqlite3  # noqa: PLC0414  # for others, too
 else:
     try:
         from pysqlite3 import dbapi2 as sqlite3
@@ -31,6 +31,9 @@ IntegrityError = sqlite3.IntegrityError
 
 #: What the library says of values and statements, never of the file.
 _LASTING: Final = (sqlite3.DataError, sqlite3.InterfaceError, sqlite3.ProgrammingError)
+#: How the key of a row or run that is taken says so, and the triggers that a run takes no row.
+_TAKEN: Final = "UNIQUE constraint failed: "
+_REFUSALS: Final = (f"{_TAKEN}journal.", f"{_TAKEN}run.", "refused", "awaited")
 
 #: STRICT tables; RETURNING, UPDATE FROM and JSON are older.
 _OLDEST: Final = (3, 37, 0)
@@ -104,8 +107,16 @@ def is_busy(error: BaseException) -> bool:
     return isinstance(error, Error) and _code(error) in {_BUSY, _LOCKED}
 
 
+def is_refusal(error: IntegrityError) -> bool:
+    """Whether a row was refused for what is there already. Any other constraint the row breaks
+    by itself: it can never be written, whoever owns its run."""
+    return str(error).startswith(_REFUSALS)
+
+
 def is_lasting(error: BaseException) -> bool:
     """Whether the same call would fail for ever: what it was given is at fault, not the file."""
+    if isinstance(error, IntegrityError):
+        return not is_refusal(error)
     if isinstance(error, Error):
         return isinstance(error, _LASTING)
     return isinstance(error, OverflowError | TypeError | ValueError)

@@ -21,7 +21,7 @@ from perdure.stores.port import (
     Stall,
     Verdict,
 )
-from perdure.stores.sqlite.driver import Connection, IntegrityError
+from perdure.stores.sqlite.driver import Connection, IntegrityError, is_refusal
 from perdure.stores.sqlite.queries import MOST_ROWS, insert_many, query, query_for
 from perdure.stores.sqlite.transaction import Transaction
 
@@ -44,13 +44,16 @@ def commit_rows(db: Connection, rows: Sequence[JournalRow], after: After) -> lis
     try:
         if (verdicts := _in_one_statement(db, rows)) is not None:
             return verdicts
-    except IntegrityError:
-        pass
+    except IntegrityError as error:
+        if not is_refusal(error):
+            raise
     try:
         with Transaction(db):
             _append_all(db, rows)
             after(rows)
-    except (IntegrityError, _Refused):
+    except (IntegrityError, _Refused) as error:
+        if isinstance(error, IntegrityError) and not is_refusal(error):
+            raise
         with Transaction(db):
             return [_append_alone(db, row, after) for row in rows]
     return ["accepted"] * len(rows)
@@ -76,8 +79,8 @@ def _in_one_statement(db: Connection, rows: Sequence[JournalRow]) -> list[Verdic
 
 def _arrive(db: Connection, rows: Sequence[JournalRow], *, alone: bool) -> None:
     """Append rows, with what becomes of their runs. Raises IntegrityError, with nothing done,
-    when any of them is refused, or when a run ends that is waited for and the statement is
-    `alone`."""
+    when any of them is refused or cannot be written, or when a run ends that is waited for and the
+    statement is `alone`."""
     values: Parameters = []
     for row in rows:
         values += (row.run, row.seq, row.at, row.writer, row.commit, row.read, row.body)
@@ -175,7 +178,9 @@ def _append_one(db: Connection, row: JournalRow) -> Verdict:
         return _append_to_finished(db, row)
     try:
         _arrive(db, [row], alone=False)
-    except IntegrityError:
+    except IntegrityError as error:
+        if not is_refusal(error):
+            raise
         if isinstance(row.change, Finish):
             return _append_to_finished(db, row)
         mine = _author(db, row) == (row.writer, row.commit)

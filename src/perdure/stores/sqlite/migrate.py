@@ -19,7 +19,7 @@ from perdure.stores.sqlite.transaction import Transaction
 #: Marks a database as perdure's: "Perd" in ASCII.
 APPLICATION_ID: Final = 0x50657264
 #: The schema this code works with: the number of the last file in `schema/`.
-VERSION: Final = 3
+VERSION: Final = 4
 
 
 def check_place(path: Path) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import msgspec
+
 from perdure.model.errors import NotFound
 from perdure.stores.moving import SavedPayload, SavedRow, SavedRun
 from perdure.stores.port import NEVER, RunRow, Started, StoredDefinition, StoredRow
@@ -66,11 +68,7 @@ def _insert(db: Connection, saved: SavedRun, purge_at: int | None) -> None:
     letters = [(key, m.n, m.id, m.kind, m.name, m.body) for m in saved.mail]
     db.executemany(query("keep_letter"), letters)
     if (d := saved.definition) is not None:
-        values = {
-            "hash": d.hash, "name": d.name, "version": d.version, "kind": d.kind,
-            "source": d.source, "created": d.created,
-        }  # fmt: skip
-        db.execute(query("make_known"), values)
+        db.execute(query("make_known"), msgspec.structs.asdict(d))
 
 
 def _values(row: RunRow, mail: int, claimed_seq: int) -> tuple[object, ...]:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from perdure.stores.port import NewRun, Started
-from perdure.stores.sqlite.driver import Connection, IntegrityError
+from perdure.stores.sqlite.driver import Connection, IntegrityError, is_refusal
 from perdure.stores.sqlite.journal import (
     After,
     Parameters,
@@ -33,8 +33,10 @@ def start_runs(db: Connection, runs: Sequence[NewRun], after: After) -> list[Sta
                 with Transaction(db):
                     insert_runs(db, runs)
                     after([new.first for new in runs])
-        except IntegrityError:
-            pass  # some are there: one by one
+        except IntegrityError as error:
+            if not is_refusal(error):
+                raise
+            # some are there: one by one
         else:
             return [Started("created", new.key) for new in runs]
     with Transaction(db):

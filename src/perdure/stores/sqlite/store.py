@@ -16,6 +16,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final, Literal
 
+import msgspec
+
 from perdure.model.errors import InvalidOptions, StoreError, Unsupported
 from perdure.stores.hints import Hints
 from perdure.stores.moving import SavedRun
@@ -277,8 +279,7 @@ class SqliteStore:
         return work, answered
 
     async def define(self, definition: StoredDefinition) -> None:
-        d = definition
-        values = (d.hash, d.name, d.version, d.kind, d.source, d.created)
+        values = msgspec.structs.astuple(definition)
         await self._quiet.call(lambda db: db.execute(query("define"), values))
 
     async def publish(self, definition: StoredDefinition, *, relabel: bool = False) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import msgspec
+
 from perdure.stores.labels import taken
 from perdure.stores.port import DefinitionSeen, StoredDefinition
 from perdure.stores.sqlite.driver import Connection
@@ -12,10 +14,7 @@ from perdure.stores.sqlite.transaction import Transaction
 def publish(db: Connection, definition: StoredDefinition, *, relabel: bool) -> None:
     """Make it the latest of its name, unless its label is another's."""
     d = definition
-    values = {
-        "hash": d.hash, "name": d.name, "version": d.version, "kind": d.kind, "source": d.source,
-        "created": d.created,
-    }  # fmt: skip
+    values = msgspec.structs.asdict(d)
     with Transaction(db):
         other = db.execute(query("same_label"), (d.name, d.version, d.hash)).fetchone()
         if other is not None and not relabel:

@@ -15,6 +15,7 @@ from perdure.stores.sqlite import SqliteStore
 from perdure.stores.sqlite import sharing as module
 from perdure.stores.sqlite.driver import sqlite3
 from perdure.stores.sqlite.locks import FileLock, WorkerLocks
+from perdure.stores.sqlite.migrate import VERSION
 
 
 def other(path: Path) -> sqlite3.Connection:
@@ -216,7 +217,7 @@ def test_a_file_is_read_while_another_process_writes_whatever_the_library(
 def test_reading_only_wants_a_schema_it_knows(tmp_path: Path) -> None:
     path = tmp_path / "runs.db"
     path.touch()
-    with pytest.raises(StoreError, match="has schema 0, not 3"):
+    with pytest.raises(StoreError, match=f"has schema 0, not {VERSION}"):
         asyncio.run(SqliteStore(path, read_only=True).open())
     path.write_bytes(b"hello" * 100)
     with pytest.raises(StoreError, match="is not a SQLite database"):

@@ -1,13 +1,15 @@
-"""Migrating: a database of schema 1 is brought up to date where it stands, with all that is in it,
-and a process that still speaks schema 1 goes on working on it."""
+"""Migrating: a database of an older schema is brought up to date where it stands, with all that is
+in it, and a process that still speaks that schema goes on working on it."""
 
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from perdure.codec.journal import decode_row
@@ -22,9 +24,9 @@ from perdure.stores.sqlite.transaction import Transaction
 SOON = 4_000_000_000_000_000
 
 
-def old_statements() -> dict[str, str]:
-    """Name -> text of every statement of schema 1."""
-    text = (Path(__file__).parent / "statements_1.sql").read_text(encoding="utf-8")
+def old_statements(schema: int) -> dict[str, str]:
+    """Name -> text of the statements of a schema."""
+    text = (Path(__file__).parent / f"statements_{schema}.sql").read_text(encoding="utf-8")
     named = {}
     for block in text.split("\n-- ")[1:]:
         name, _, statement = block.partition("\n")
@@ -32,7 +34,8 @@ def old_statements() -> dict[str, str]:
     return named
 
 
-OLD = old_statements()
+OLD = old_statements(1)
+OLD_3 = old_statements(3)
 
 
 @contextmanager
@@ -125,15 +128,17 @@ def test_the_runs_of_an_old_database_are_there_and_go_on(tmp_path: Path) -> None
     played(path, scene)
 
 
-@pytest.mark.parametrize("name", sorted(OLD))
-def test_every_statement_of_schema_1_is_valid_on_today_s(tmp_path: Path, name: str) -> None:
+@pytest.mark.parametrize(
+    ("schema", "name"), [*((1, name) for name in sorted(OLD)), *((3, name) for name in OLD_3)]
+)
+def test_every_statement_of_an_older_schema_is_valid_on_today_s(
+    tmp_path: Path, schema: int, name: str
+) -> None:
     played(tmp_path / "runs.db", nothing)
-    statement = OLD[name]
+    statement = {1: OLD, 3: OLD_3}[schema][name]
     with opened(tmp_path / "runs.db") as db:
-        if ":" in statement:
-            words = ("last", "now", "key", "owner", "epoch", "ready_at", "stalled", "definition",
-                     "status", "statuses", "after", "until", "before", "limit")  # fmt: skip
-            db.execute(f"EXPLAIN {statement}", dict.fromkeys(words, 1))
+        if named := re.findall(r":(\w+)", statement):
+            db.execute(f"EXPLAIN {statement}", dict.fromkeys(named, 1))
         else:
             db.execute(f"EXPLAIN {statement}", [1] * statement.count("?"))
 
@@ -164,5 +169,38 @@ def test_an_old_process_and_a_new_one_share_a_file(tmp_path: Path) -> None:
         [claim] = [c for c in await store.claim_runs("w2", ["order"], 9) if c.key == key(9)]
         assert claim.epoch == 2
         assert [mail.id for mail in (await store.load(key(9))).mail] == ["a"]
+
+    played(path, scene)
+
+
+def database_3(path: Path) -> None:
+    """A database as schema 3 left it: a workflow that is known, and a stalled run."""
+    old_database(path)
+    with opened(path) as db:
+        with Transaction(db):
+            _apply(db, 2)
+            _apply(db, 3)
+        db.execute(OLD_3["define"], ("w", "greet", "1", "workflow", b"", BORN))
+
+
+def test_stalled_runs_and_definitions_of_schema_3_are_there_after_it(tmp_path: Path) -> None:
+    path = tmp_path / "runs.db"
+    database_3(path)
+
+    async def scene(store: SqliteStore) -> None:
+        known = await store.latest_definition("greet")
+        assert (known.hash, known.created, known.max_duration) == ("w", BORN, None)
+        await store.define(msgspec.structs.replace(known, max_duration=7))
+        with opened(path) as db:
+            # A process of before makes it known again, and finds what it looks for.
+            db.execute(OLD_3["define"], ("w", "greet", "1", "workflow", b"", BORN + 9))
+            assert db.execute(OLD_3["count_stalled"]).fetchone() == (1,)
+            due = db.execute(OLD_3["first_due"], {"names": '["order"]'}).fetchone()
+            assert due == (BORN,)
+        assert (await store.latest_definition("greet")).max_duration == 7
+        await store.register(worker("w2"))
+        assert await store.unstall(["order"]) == 1
+        claims = await store.claim_runs("w2", ["order"], 9)
+        assert key(5) in [claim.key for claim in claims]
 
     played(path, scene)

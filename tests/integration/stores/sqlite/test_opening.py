@@ -16,6 +16,7 @@ from perdure.model.errors import InvalidOptions, StoreError
 from perdure.stores.sqlite import SqliteStore
 from perdure.stores.sqlite import sharing as module
 from perdure.stores.sqlite.driver import sqlite3
+from perdure.stores.sqlite.migrate import VERSION
 
 NOBODY = 65534
 
@@ -144,7 +145,7 @@ def test_a_database_of_a_newer_perdure_is_left_alone(tmp_path: Path) -> None:
     filled(path)
     execute(path, "UPDATE meta SET value = '7' WHERE key = 'schema'")
     message = refused(path)
-    assert "has schema 7, this perdure knows 3" in message
+    assert f"has schema 7, this perdure knows {VERSION}" in message
     assert "upgrade perdure" in message
 
 

@@ -11,6 +11,7 @@ from perdure import step
 from perdure.flow.context import Context
 from perdure.flow.signal import Channel, Signal
 from perdure.flow.workflow import Workflow, workflow
+from perdure.kernel.code.call import SCOPE
 from perdure.kernel.events import RunRetried
 from perdure.model.errors import InvalidRequest, RunActive
 from tests.unit.kernel.code.board import Board
@@ -343,3 +344,16 @@ def test_an_undo_that_failed_is_made_again_alone() -> None:
     board.retry()
     assert board.pending == ["refund"], "what failed last"
     assert board.journal[-1].actions[-2].undoes == "charge", "and says of what, as the first one"
+
+
+def test_code_that_was_let_go_of_in_a_scope_leaves_none_behind() -> None:
+    before = SCOPE.get()
+    let_go = Board(nested)
+    let_go.complete("note")
+    let_go.complete("charge", 1)
+    let_go.machine.close()
+    board = Board(undone)
+    board.complete("note")
+    board.complete("charge", 1)
+    board.machine.close()
+    assert SCOPE.get() is before

@@ -1,1 +1,1 @@
-SELECT hash, name, version, kind, source, created FROM definition WHERE hash = ?
+SELECT hash, name, version, kind, source, created, max_duration FROM definition WHERE hash = ?

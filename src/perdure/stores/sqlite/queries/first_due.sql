@@ -1,5 +1,5 @@
 -- When the first free run of these definitions is due: one step into the claim index for each, and
--- a walk over its stalled runs, which are few.
+-- one into that of its stalled runs.
 SELECT min(first)
 FROM (
     SELECT
@@ -14,9 +14,11 @@ FROM (
     UNION ALL
     SELECT
         (
-            SELECT min(ready_at) FROM run
+            SELECT ready_at FROM run
             WHERE definition = name.value
                 AND owner IS NULL AND status = 'running' AND stalled IS NOT NULL
+            ORDER BY ready_at
+            LIMIT 1
         ) AS first
     FROM json_each(:names) AS name
 )
