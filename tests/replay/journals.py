@@ -17,14 +17,12 @@ from msgspec import Raw
 from perdure.codec.journal import encode_row
 from perdure.kernel.actions import (
     AnyAction,
-    BeginCompensation,
     BeginRun,
     BufferSignal,
     CancelChild,
     CancelTasks,
     ChildFound,
     Claimed,
-    CompensateTask,
     CompleteTask,
     ConsumeSignal,
     Continued,
@@ -33,7 +31,6 @@ from perdure.kernel.actions import (
     FailTask,
     FinishRun,
     Ignored,
-    OpenRun,
     Patched,
     Refused,
     ReopenRun,
@@ -45,16 +42,11 @@ from perdure.kernel.actions import (
     Transition,
 )
 from perdure.model.failure import FailureRecord
+from tests.replay.opening import AT, Journal, opened
+from tests.replay.undoing import undone, untold
 
 FOLDER = Path(__file__).parent
 SHAPES = FOLDER / "shapes.json"
-AT = 1_700_000_000_000_000
-
-Journal = list[list[Transition]]
-
-
-def _opened(**more: Any) -> OpenRun:
-    return OpenRun("order", "order-1", "3", "9f2c", "3.11", **more)
 
 
 def order() -> Journal:
@@ -64,7 +56,7 @@ def order() -> Journal:
             Transition(
                 AT,
                 [
-                    _opened(
+                    opened(
                         input=Raw(b'{"amount":12}'),
                         config=Raw(b'{"currency":"EUR"}'),
                         metadata={"tenant": "a"},
@@ -110,7 +102,7 @@ def failure() -> Journal:
     busy = FailureRecord("Busy", "try later", retry_after=2_000_000)
     declined = FailureRecord("card.declined", "nö 💳", permanent=True, details={"code": [1, None]})
     return [
-        [Transition(AT, [_opened(), CreateTask("t1", "charge", "pending", Raw(b"[]"))])],
+        [Transition(AT, [opened(), CreateTask("t1", "charge", "pending", Raw(b"[]"))])],
         [
             Transition(AT + 5, [RetryTask("t1", "charge", 0, busy, AT + 2_000_005)]),
             Transition(AT + 5, ignored="a report of another attempt", signal_delivered=False),
@@ -131,7 +123,7 @@ def failure() -> Journal:
 def takeover() -> Journal:
     """A dead worker's run goes on at another, with an attempt that waits for its time."""
     return [
-        [Transition(AT, [_opened(), CreateTask("t1", "wait", "pending", Raw(b"{}"))])],
+        [Transition(AT, [opened(), CreateTask("t1", "wait", "pending", Raw(b"{}"))])],
         [Transition(AT + 9, [Claimed("0195f2a0-0000-7000-8000-000000000000")])],
         [
             Transition(AT + 10, [DispatchTask("t1", "wait", 2, AT + 30)], signal_delivered=True),
@@ -147,7 +139,7 @@ def large() -> Journal:
     """Input, config, output and the run's output stand apart."""
     big = [Raw(b'"%b"' % (letter * 5000)) for letter in (b"a", b"b", b"c", b"d")]
     return [
-        [Transition(AT, [_opened(input=big[0], config=big[1])])],
+        [Transition(AT, [opened(input=big[0], config=big[1])])],
         [
             Transition(
                 AT + 1,
@@ -170,7 +162,7 @@ def waits() -> Journal:
             Transition(
                 AT,
                 [
-                    _opened(),
+                    opened(),
                     CreateTask("t1", "rest", "waiting", wake_at=AT + 60_000_000),
                     CreateTask(
                         "t2", "payment", "waiting", wake_at=AT + 90_000_000, awaited_signal="paid"
@@ -216,7 +208,7 @@ def reopened() -> Journal:
     """Paused, unpaused, cancelled, and retried from a node with another input and config."""
     reason = FailureRecord("workflow.canceled", "cancelled", permanent=True)
     return [
-        [Transition(AT, [_opened(), CreateTask("t1", "charge", "pending", Raw(b"1"))])],
+        [Transition(AT, [opened(), CreateTask("t1", "charge", "pending", Raw(b"1"))])],
         [
             Transition(AT + 1, [SetPaused(paused=True)]),
             Transition(AT + 2, [SetPaused(paused=False)]),
@@ -269,7 +261,7 @@ def workflow() -> Journal:
     and a cancel; retried, and cancelled again."""
     stop = FailureRecord("workflow.canceled", "enough", permanent=True)
     return [
-        [Transition(AT, [_opened(), BeginRun(), Patched("new-way")])],
+        [Transition(AT, [opened(), BeginRun(), Patched("new-way")])],
         [
             Transition(
                 AT + 1,
@@ -310,7 +302,7 @@ def continued() -> Journal:
     """A workflow that goes on as new, paused, with a kept signal; its values stand apart."""
     big = Raw(b'"' + b"x" * 5000 + b'"')
     return [
-        [Transition(AT, [_opened(), BeginRun()])],
+        [Transition(AT, [opened(), BeginRun()])],
         [
             Transition(
                 AT + 1,
@@ -336,7 +328,7 @@ def children() -> Journal:
             Transition(
                 AT,
                 [
-                    _opened(),
+                    opened(),
                     CreateTask("t1", "pay", "pending", Raw(b"5")),
                     StartChild("t1", "pay", "payment", "p-1", wake_at=AT + 60_000_000),
                     CreateTask("t2", "tell", "pending"),
@@ -374,7 +366,7 @@ def begun_elsewhere() -> Journal:
     """A workflow that was started by its name, where its code was not: its deadline came with its
     beginning. Its call may be tried five times."""
     return [
-        [Transition(AT, [_opened()])],
+        [Transition(AT, [opened()])],
         [
             Transition(
                 AT + 1,
@@ -392,7 +384,7 @@ def traced() -> Journal:
     """A workflow that was started within a trace, and goes on as new in it."""
     trace = {"traceparent": "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"}
     return [
-        [Transition(AT, [_opened(trace=trace), BeginRun()])],
+        [Transition(AT, [opened(trace=trace), BeginRun()])],
         [
             Transition(
                 AT + 1,
@@ -410,7 +402,7 @@ def taken_back() -> Journal:
             Transition(
                 AT,
                 [
-                    _opened(),
+                    opened(),
                     BeginRun(),
                     CreateTask("t1", "charge", "pending", Raw(b"12")),
                     DispatchTask("t1", "charge"),
@@ -441,107 +433,6 @@ def taken_back() -> Journal:
                 [
                     CompleteTask("t3", "refund", 0, Raw(b"null")),
                     FinishRun("failed", failure=closed),
-                ],
-            )
-        ],
-    ]
-
-
-def undone() -> Journal:
-    """A graph with undos that is canceled while a node is under way, which is given up: both what
-    it may have done and what it did are undone."""
-    stop = FailureRecord("workflow.canceled", "enough", permanent=True)
-    given_up = FailureRecord("workflow.canceled", "no answer", permanent=True)
-    null = Raw(b"null")
-    return [
-        [
-            Transition(
-                AT,
-                [
-                    _opened(),
-                    CreateTask("t1", "charge", "pending", null),
-                    DispatchTask("t1", "charge"),
-                ],
-            ),
-            Transition(
-                AT + 1,
-                [
-                    CompleteTask("t1", "charge", 0, null, metadata={"card": Raw(b'{"id":"c1"}')}),
-                    CreateTask("t2", "gift", "skipped", branches=("ship",)),
-                    CreateTask("t3", "ship", "pending", null),
-                    DispatchTask("t3", "ship"),
-                ],
-            ),
-        ],
-        [
-            Transition(
-                AT + 2,
-                [
-                    RequestStop(stop, "cancel"),
-                    CreateTask("t4", "~grace", "waiting", wake_at=AT + 30_000_002),
-                ],
-            ),
-            Transition(
-                AT + 30_000_002,
-                [
-                    ResolveWait("t4", "~grace", "completed", null),
-                    CancelTasks(given_up, ("ship",), "canceled", True),
-                    BeginCompensation("cancel", stop, ("ship",)),
-                    CreateTask("t5", "ship~undo", "pending", null),
-                    DispatchTask("t5", "ship~undo"),
-                ],
-            ),
-        ],
-        [
-            Transition(
-                AT + 30_000_003,
-                [
-                    CompleteTask("t5", "ship~undo", 0, null),
-                    CompensateTask("t3", "ship"),
-                    CreateTask("t6", "charge~undo", "pending", null),
-                    DispatchTask("t6", "charge~undo"),
-                ],
-            ),
-            Transition(
-                AT + 30_000_004,
-                [
-                    CompleteTask("t6", "charge~undo", 0, null, metadata={"refund": null}),
-                    CompensateTask("t1", "charge"),
-                    FinishRun("canceled", failure=stop),
-                ],
-            ),
-        ],
-    ]
-
-
-def untold() -> Journal:
-    """An attempt that timed out, one that then failed: nobody knows what the first did, so it is
-    undone, although the node has failed."""
-    late = FailureRecord("workflow.timeout", "it took longer than 5 s")
-    declined = FailureRecord("card.declined", "no funds", permanent=True)
-    null = Raw(b"null")
-    created = CreateTask("t1", "charge", "pending", null)
-    return [
-        [Transition(AT, [_opened(), created, DispatchTask("t1", "charge")])],
-        [Transition(AT + 5, [RetryTask("t1", "charge", 0, late, AT + 9, unknown=True)])],
-        [
-            Transition(
-                AT + 10,
-                [
-                    FailTask("t1", "charge", 1, declined, unknown=True),
-                    BeginCompensation("failure", declined, ("charge",)),
-                    CreateTask("t2", "charge~undo", "pending", null),
-                    DispatchTask("t2", "charge~undo"),
-                ],
-            )
-        ],
-        [
-            Transition(
-                AT + 11,
-                [
-                    CompleteTask("t2", "charge~undo", 0, null),
-                    CompensateTask("t1", "charge"),
-                    FinishRun("failed", failure=declined),
                 ],
             )
         ],
