@@ -3,13 +3,14 @@
 #
 #   make demo     see a workflow survive a kill          make check    format, lint, types, floors
 #   make test     the whole suite (ARGS="-k name")       make bench    measure, print ratios
-#   make setup    only build the environment             make clean    remove what was built
+#   make newest   a part of it on the newest Python      make clean    remove what was built
+#   make setup    only build the environment
 #
 # PYTHON=/path/to/python3 picks the interpreter.
 
 .DEFAULT_GOAL := help
 .SUFFIXES:
-.PHONY: help setup demo test check bench clean oracle
+.PHONY: help setup demo test newest check bench clean oracle
 
 # xdist workers, and anything more for pytest.
 WORKERS ?= 2
@@ -42,6 +43,22 @@ test: .venv/.installed oracle
 	@echo "== tests"
 	@$(BIN)/python -m pytest -q -n $(WORKERS) --dist worksteal $(ARGS)
 
+# The same code on the newest Python that is here, where that is another one: what only its asyncio
+# or typing does otherwise shows in these.
+newest: .venv/.installed
+	@found=$$(for minor in 14 13 12; do sh .ci/find-python $$minor && break; done); \
+	if [ -z "$$found" ]; then echo "!! no newer Python than 3.11 was found: nothing is run on one"; \
+	    exit 0; fi; \
+	version=$$($$found --version); \
+	if [ "$$(cat .venv-newest/.installed 2>/dev/null)" != "$$version" ] \
+	    || [ pyproject.toml -nt .venv-newest/.installed ]; then \
+	    echo "== building .venv-newest with $$version"; \
+	    rm -rf .venv-newest && $$found -m venv .venv-newest \
+	        && .venv-newest/bin/python $(PIP) -e '.[dev]' \
+	        && echo "$$version" >.venv-newest/.installed; fi; \
+	echo "== tests on $$version"; \
+	.venv-newest/bin/python -m pytest -q -n $(WORKERS) --dist worksteal tests/unit tests/conformance
+
 check: .venv/.installed
 	@echo "== format" && $(BIN)/ruff format --check --quiet .
 	@echo "== lint" && $(BIN)/ruff check --quiet .
@@ -69,5 +86,5 @@ oracle: .venv/.installed
 	fi
 
 clean:
-	rm -rf .venv .venv-oracle .cache .hypothesis build dist src/*.egg-info
+	rm -rf .venv .venv-newest .venv-oracle .cache .hypothesis build dist src/*.egg-info
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
