@@ -30,12 +30,18 @@ class Record:
         #: Tasks whose outcome is another run's: nobody executes them.
         self.asking: set[str] = set()
         self.rows: dict[Row, tuple[str, int, bytes]] = {}
-        #: Declared dead while it was stopped: all that it has written, it had written then.
-        self._silenced: set[str] = set()
+        #: Declared dead while it was stopped -> the runs it held still, and their last rows then.
+        self._silenced: dict[str, dict[bytes, int]] = {}
 
     def silence(self, workers: Iterable[str]) -> None:
-        """From the last look on, these must write nothing more."""
-        self._silenced.update(workers)
+        """From the last look on, these must write nothing of a run that others took. Who is struck
+        off holds its runs until they are taken, a few at a time: that is when the fence moves."""
+        last: dict[bytes, int] = {}
+        for run, seq in self.rows:
+            last[run] = max(seq, last.get(run, 0))
+        for worker in workers:
+            held = {run: last.get(run, 0) for run in self._held(worker)}
+            self._silenced.setdefault(worker, held)
 
     @property
     def silenced(self) -> int:
@@ -50,7 +56,10 @@ class Record:
         new = sorted(found.keys() - self.rows.keys(), key=lambda row: row[1])
         for run, seq in new:
             writer, read, body = found[run, seq]
-            assert writer not in self._silenced, f"{writer} wrote {run.hex()} {seq} though dead"
+            if (held := self._silenced.get(writer)) is not None:
+                before = found[run, seq - 1][0] if seq > 1 else "nobody"
+                still = run in held and (seq - 1 <= held[run] or before == writer)
+                assert still, f"{writer} wrote {run.hex()} {seq} though {before} had it"
             assert seq == 1 or (run, seq - 1) in found, f"{run.hex()} has a gap before {seq}"
             assert seq == 1 or found[run, seq - 1][1] <= read, f"{run.hex()} {seq} unread its mail"
             self.asking |= _asking(body)
@@ -68,6 +77,13 @@ class Record:
                 return {}
             rows = db.execute("SELECT run, seq, writer, read, body FROM journal")
             return {(run, seq): (w, read, bytes(body)) for run, seq, w, read, body in rows}
+        finally:
+            db.close()
+
+    def _held(self, worker: str) -> list[bytes]:
+        db = looked_into(self.db)
+        try:
+            return [key for (key,) in db.execute("SELECT key FROM run WHERE owner = ?", (worker,))]
         finally:
             db.close()
 
