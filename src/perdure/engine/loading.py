@@ -52,7 +52,9 @@ from perdure.kernel.protocol import Machine
 from perdure.kernel.run import GRACE, Run
 from perdure.model.definition import Definition
 from perdure.model.errors import PayloadMissing, PerdureError, StoreError
-from perdure.stores.port import LONE_CRASHES, NEVER, Claim, LoadedRun
+from perdure.stores.answers import Claim, LoadedRun
+from perdure.stores.port import LONE_CRASHES
+from perdure.stores.rows import NEVER
 
 Read = Callable[[bytes, tuple[int, int]], Awaitable[bytes]]
 

@@ -31,17 +31,9 @@ from perdure.kernel.fold import fold_transition
 from perdure.kernel.protocol import Deps, Loaded, Machine
 from perdure.model.definition import Definition
 from perdure.model.errors import NonDeterminism, PerdureError, StoreError
-from perdure.stores.port import (
-    Claim,
-    Finish,
-    JournalRow,
-    LoadedRun,
-    Mail,
-    Reopen,
-    RunChange,
-    Store,
-    Verdict,
-)
+from perdure.stores.answers import Claim, LoadedRun, Mail, Verdict
+from perdure.stores.port import Store
+from perdure.stores.rows import Finish, JournalRow, Reopen, RunChange
 
 _log = logging.getLogger("perdure.engine")
 

@@ -19,34 +19,35 @@ from typing import Any, Final, Literal
 import msgspec
 
 from perdure.model.errors import InvalidOptions, StoreError, Unsupported
-from perdure.stores.hints import Hints
-from perdure.stores.moving import SavedRun
-from perdure.stores.port import (
-    LEASE,
-    NEVER,
+from perdure.stores.answers import (
     Beat,
     Claim,
     CommitDone,
     DefinitionSeen,
-    JournalRow,
     LoadedRun,
     Mail,
+    Posted,
+    PostedCall,
+    RunRow,
+    StartDone,
+    Started,
+    StoredRow,
+    WorkerSeen,
+)
+from perdure.stores.hints import Hints
+from perdure.stores.moving import SavedRun
+from perdure.stores.port import LEASE, RunQuery
+from perdure.stores.rows import (
+    NEVER,
+    JournalRow,
     Message,
     NewRun,
     Park,
-    Posted,
-    PostedCall,
     Release,
     Reopen,
-    RunQuery,
-    RunRow,
     Stall,
-    StartDone,
-    Started,
     StoredDefinition,
-    StoredRow,
     WorkerInfo,
-    WorkerSeen,
 )
 from perdure.stores.sqlite import claims, mailbox, moving, reads, versions, workers
 from perdure.stores.sqlite.children import Sent, carry_out
