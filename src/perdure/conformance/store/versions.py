@@ -140,7 +140,7 @@ class Versions(StoreBed):
     ) -> None:
         def known(hash: str, name: str, kind: str, n: int) -> StoredDefinition:
             made = definition(hash, hash.encode(), created=BORN + n, version=hash)
-            return msgspec.structs.replace(made, name=name, kind=kind)
+            return msgspec.structs.replace(made, name=name, kind=kind, max_duration=n)
 
         assert list(await store.latest_definitions("saga")) == []
         last = known("h4", "order", "saga", 7)
