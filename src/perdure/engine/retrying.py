@@ -20,7 +20,7 @@ from msgspec import Raw
 from perdure.codec.journal import encode_row
 from perdure.engine.coding import close
 from perdure.engine.ending import finish_of
-from perdure.engine.loading import Recorded, fetch_context, read_journal
+from perdure.engine.journal import Recorded, fetch_context, read_journal
 from perdure.engine.mailbox import event_of
 from perdure.engine.values import fetched
 from perdure.kernel.actions import Ignored, Refused, Transition
