@@ -18,7 +18,8 @@ from itertools import count, islice
 from pathlib import Path
 from typing import Any
 
-from perdure.stores.port import CommitDone, JournalRow, NewRun
+from perdure.stores.answers import CommitDone
+from perdure.stores.rows import JournalRow, NewRun
 from perdure.stores.sqlite import SqliteStore
 from perdure.stores.sqlite.driver import Connection, sqlite3
 

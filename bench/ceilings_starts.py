@@ -8,7 +8,7 @@ from importlib.resources import files
 from pathlib import Path
 
 from bench.ceilings import keys
-from perdure.stores.port import NEVER
+from perdure.stores.rows import NEVER
 from perdure.stores.sqlite.driver import sqlite3
 
 RUNS_A_COMMIT = 64

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
-from perdure.stores.sqlite import readers, store, workers
+from perdure.stores.sqlite import opening, readers, workers
 from perdure.stores.sqlite.driver import Connection, connect
 
 _FRAMES = ("BEGIN", "COMMIT", "ROLLBACK", "SAVEPOINT", "RELEASE")
@@ -33,7 +33,7 @@ def counted() -> Iterator[Counter[str]]:
         return db
 
     with (
-        patch.object(store, "connect", opened),
+        patch.object(opening, "connect", opened),
         patch.object(readers, "connect", opened),
         patch.object(workers, "connect", opened),
     ):

@@ -20,7 +20,8 @@ import msgspec
 
 from perdure import Engine, step
 from perdure.codec.journal import decode_row
-from perdure.stores.port import CommitDone, JournalRow, Park
+from perdure.stores.answers import CommitDone
+from perdure.stores.rows import JournalRow, Park
 from perdure.stores.sqlite import SqliteStore
 from tests.chaos.filling import FILLING, fill
 from tests.chaos.waiting import LOGS, Log

@@ -17,7 +17,7 @@ import msgspec
 from perdure import Client, Run
 from perdure.codec.journal import decode_row
 from perdure.kernel.actions import Action
-from perdure.stores.port import LoadedRun
+from perdure.stores.answers import LoadedRun
 from tests.chaos.held import HANDED, Launch
 from tests.chaos.lane import PATIENCE, looked_into, stops_within
 from tests.chaos.waiting import Execution

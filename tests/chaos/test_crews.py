@@ -21,7 +21,8 @@ import pytest
 from perdure.client.urls import store_of
 from perdure.codec.journal import decode_row
 from perdure.kernel.fold import fold
-from perdure.stores.port import LoadedRun, RunQuery, RunRow
+from perdure.stores.answers import LoadedRun, RunRow
+from perdure.stores.port import RunQuery
 from tests.chaos.crew import Crew
 from tests.chaos.waiting import children_of, expected, graph_of
 

@@ -20,7 +20,8 @@ import pytest
 from perdure.client.urls import store_of
 from perdure.codec.journal import decode_row
 from perdure.kernel.fold import fold
-from perdure.stores.port import RunQuery, RunRow
+from perdure.stores.answers import RunRow
+from perdure.stores.port import RunQuery
 from tests.chaos.families import FAMILIES
 from tests.chaos.lane import RUNS_A_BATCH, Lane
 from tests.chaos.saga_journal import Journal

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from perdure import Client, Run
-from perdure.stores.port import LoadedRun
+from perdure.stores.answers import LoadedRun
 from tests.chaos.post import Place, Post, actions, place, started, stored, until
 
 pytestmark = [pytest.mark.chaos, pytest.mark.slow]

@@ -21,7 +21,8 @@ import msgspec
 from perdure import Engine, StoreError
 from perdure.codec.journal import decode_row
 from perdure.kernel.actions import CompleteTask
-from perdure.stores.port import CommitDone, JournalRow
+from perdure.stores.answers import CommitDone
+from perdure.stores.rows import JournalRow
 from perdure.stores.sqlite import SqliteStore
 from tests.chaos.waiting import GRAPHS, LOGS, STEPS, Log
 

@@ -21,7 +21,7 @@ from perdure.client.engine import Engine
 from perdure.feed import RunView
 from perdure.model.errors import StoreError
 from perdure.model.moments import moment
-from perdure.stores.port import RunRow
+from perdure.stores.answers import RunRow
 from perdure.stores.sqlite.store import SqliteStore
 from tests.cli.commands import GREETING, SLOW, perdure, start, wait_for_call, write
 from tests.virtual.engines import engine_on, graph, wait_for

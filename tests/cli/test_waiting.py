@@ -10,7 +10,8 @@ import msgspec
 from perdure.cli.holding import holder
 from perdure.cli.nodes import NodeBook, NodeView
 from perdure.cli.waiting import Cause, Standing, causes, next_due
-from perdure.stores.port import NEVER, Mail, RunRow
+from perdure.stores.answers import Mail, RunRow
+from perdure.stores.rows import NEVER
 
 NOW = datetime(2026, 1, 31, 12, 0, tzinfo=UTC)
 LUCKLESS = {"kind": "unlucky", "message": "no luck"}

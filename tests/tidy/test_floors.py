@@ -69,6 +69,7 @@ def test_a_clean_skeleton_passes(tmp_path: Path) -> None:
         ({"engine/load.py": "import perdure.graph\n"}, "ports"),
         ({"engine/keep.py": "import perdure.stores.memory\n"}, "ports"),
         ({"stores/port.py": "import perdure.stores.sqlite\n"}, "stores"),
+        ({"stores/rows.py": "import perdure.stores.port\n"}, "stores"),
         ({"stores/memory.py": "import perdure.stores.sqlite\n"}, "stores"),
     ],
     ids=lambda value: value if isinstance(value, str) else next(iter(value)),

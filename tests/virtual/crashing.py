@@ -9,7 +9,7 @@ from typing import Any
 
 from perdure.client.engine import Engine
 from perdure.codec.journal import decode_row
-from perdure.stores.port import StoredRow
+from perdure.stores.answers import StoredRow
 from perdure.testing.crashing import CrashingStore, When
 from tests.virtual.engines import kill
 

@@ -10,8 +10,9 @@ from typing import Any
 from perdure.codec.journal import decode_row
 from perdure.kernel.actions import Transition
 from perdure.model.errors import StoreError
+from perdure.stores.answers import CommitDone, StartDone
 from perdure.stores.memory import MemoryStore
-from perdure.stores.port import NEVER, CommitDone, JournalRow, NewRun, StartDone
+from perdure.stores.rows import NEVER, JournalRow, NewRun
 from perdure.stores.sqlite.store import SqliteStore
 from tests.virtual.loop import VirtualClock
 

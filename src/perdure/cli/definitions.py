@@ -13,7 +13,7 @@ from perdure.cli.output import instant, moment, print_json, table
 
 if TYPE_CHECKING:
     from perdure.client.definitions import DefinitionInfo
-    from perdure.stores.port import StoredDefinition
+    from perdure.stores.rows import StoredDefinition
 
 
 @click.command(short_help="List versions, and print their documents.")

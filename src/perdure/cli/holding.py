@@ -11,7 +11,7 @@ from perdure.client.run import time_of
 
 if TYPE_CHECKING:
     from perdure.cli.nodes import NodeBook
-    from perdure.stores.port import RunRow, WorkerSeen
+    from perdure.stores.answers import RunRow, WorkerSeen
 
 
 def owner_of(row: RunRow, workers: Sequence[WorkerSeen]) -> WorkerSeen | None:

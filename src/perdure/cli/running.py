@@ -16,7 +16,8 @@ import msgspec
 
 from perdure.client.viewing import Viewing, viewing
 from perdure.model.errors import NotFound, StoreError
-from perdure.stores.port import RunQuery, RunRow, Store
+from perdure.stores.answers import RunRow
+from perdure.stores.port import RunQuery, Store
 
 if TYPE_CHECKING:
     from perdure.feed.view import RunView

@@ -14,7 +14,7 @@ from perdure.cli.output import clock, instant, moment, print_json, run_json, sho
 if TYPE_CHECKING:
     from perdure.cli.nodes import NodeBook, NodeView
     from perdure.client.run import RunInfo
-    from perdure.stores.port import Mail, RunRow, WorkerSeen
+    from perdure.stores.answers import Mail, RunRow, WorkerSeen
 
 
 @click.command(short_help="Show a run: its nodes, what each gave.")

@@ -17,7 +17,8 @@ from perdure.cli.nodes import NodeBook, NodeView, reason
 from perdure.cli.output import moment_near, took
 from perdure.client.run import time_of
 from perdure.kernel.code.stuck import ENDLESS
-from perdure.stores.port import NEVER, Mail, RunRow
+from perdure.stores.answers import Mail, RunRow
+from perdure.stores.rows import NEVER
 from perdure.stores.takeover import ENDS_STALL
 
 Kind = Literal[

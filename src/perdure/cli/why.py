@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from perdure.cli.waiting import Cause, Standing
     from perdure.client.client import Client
     from perdure.client.run import RunInfo
-    from perdure.stores.port import RunRow, WorkerSeen
+    from perdure.stores.answers import RunRow, WorkerSeen
 
 
 @click.command(short_help="Say what a run waits for, and what to do.")

@@ -29,7 +29,7 @@ from perdure.model.errors import AlreadyStarted, Failure, NotFound, StoreError
 from perdure.model.status import TERMINAL
 
 if TYPE_CHECKING:
-    from perdure.stores.port import RunRow
+    from perdure.stores.answers import RunRow
 
 #: Seconds between looks at a run that another process works on.
 LOOK: Final = 0.5

@@ -14,7 +14,9 @@ import msgspec
 
 from perdure.client.run import time_of
 from perdure.model.errors import InvalidRequest, NotFound
-from perdure.stores.port import DefinitionSeen, Store, StoredDefinition
+from perdure.stores.answers import DefinitionSeen
+from perdure.stores.port import Store
+from perdure.stores.rows import StoredDefinition
 
 #: Digits of a hash that are enough to look for it.
 LEAST_DIGITS: Final = 6

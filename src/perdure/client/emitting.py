@@ -16,7 +16,8 @@ from typing import Any, Final
 
 from perdure.model.errors import InvalidRequest
 from perdure.saga.builder import Saga
-from perdure.stores.port import Store, StoredDefinition
+from perdure.stores.port import Store
+from perdure.stores.rows import StoredDefinition
 
 #: Starts a run of a saga with an event; returns once that is durable.
 Start = Callable[[Saga[Any]], Awaitable[object]]

@@ -35,7 +35,8 @@ from perdure.model.durations import SECOND, Duration, microseconds
 from perdure.model.errors import InvalidRequest, PerdureError, Unsupported
 from perdure.model.graph import SAGA
 from perdure.saga.builder import Saga
-from perdure.stores.port import Store, WorkerInfo
+from perdure.stores.port import Store
+from perdure.stores.rows import WorkerInfo
 from perdure.telemetry import Telemetry
 
 _log = logging.getLogger("perdure.engine")

@@ -21,8 +21,9 @@ from perdure.client.export_lines import (
     unpacked,
 )
 from perdure.model.errors import InvalidRequest
+from perdure.stores.answers import Mail, RunRow
 from perdure.stores.moving import SavedPayload, SavedRow, SavedRun
-from perdure.stores.port import NEVER, Mail, RunRow, StoredDefinition
+from perdure.stores.rows import NEVER, StoredDefinition
 
 #: Of one line, so that a file that is no export is not read whole; payloads are far below.
 LONGEST_LINE: Final = 1 << 30

@@ -11,7 +11,7 @@ from msgspec import Raw
 from perdure.codec.journal import decode_row
 from perdure.kernel.actions import Action, Transition
 from perdure.model.moments import moment
-from perdure.stores.port import StoredRow
+from perdure.stores.answers import StoredRow
 
 #: Fields whose value may stand apart from the row: then the record has `<name>_ref`, its number.
 APART: Final = ("input", "config", "output")

@@ -6,7 +6,8 @@ from collections.abc import AsyncIterator, Sequence
 
 import msgspec
 
-from perdure.stores.port import RunQuery, RunRow, Store
+from perdure.stores.answers import RunRow
+from perdure.stores.port import RunQuery, Store
 
 
 async def newest_first(store: Store, queries: Sequence[RunQuery]) -> AsyncIterator[RunRow]:

@@ -14,14 +14,15 @@ import msgspec
 from perdure.client.client import rebuild
 from perdure.client.run import info_of, time_of
 from perdure.codec.journal import VALUES, decode_row
-from perdure.engine.loading import read_journal
+from perdure.engine.journal import read_journal
 from perdure.kernel.moves import IllegalMove
 from perdure.model.durations import SECOND
 from perdure.model.errors import InvalidRequest, NotFound, PerdureError, RunActive
 from perdure.model.names import check_name, check_run_id
 from perdure.model.status import TERMINAL
+from perdure.stores.answers import LoadedRun, Mail, StoredRow
 from perdure.stores.moving import SavedRow, SavedRun
-from perdure.stores.port import LoadedRun, Mail, StoredDefinition, StoredRow
+from perdure.stores.rows import StoredDefinition
 
 if TYPE_CHECKING:
     from perdure.client.client import Client

@@ -8,6 +8,7 @@ from typing import Any, Final
 from msgspec import Raw
 
 from perdure.codec.failures import failure_from
+from perdure.kernel.untold import leaves
 from perdure.model.driving import Outcome
 from perdure.model.errors import Canceled, Failure, RunFailed, StepFailed
 from perdure.model.failure import FailureRecord
@@ -45,14 +46,8 @@ def failure_of(outcome: Outcome, run: Any) -> Failure:
 
 
 def compensated(record: FailureRecord) -> bool:
-    """Whether what the run had done, or may have, was undone, all of it."""
-    details = record.details
-    if not isinstance(details, dict):
-        return False
-    undone, failed, unknown = map(details.get, ("undone", "undo_failed", "unknown"))
-    if not (isinstance(undone, list) and isinstance(failed, list) and isinstance(unknown, list)):
-        return False
-    return bool(undone) and not failed and all(node in undone for node in unknown)
+    """Whether something was undone, and with it all that the run had done, or may have."""
+    return leaves(record) is False and bool(record.details["undone"])
 
 
 def _step_failure(record: FailureRecord, run: Any) -> StepFailed | None:

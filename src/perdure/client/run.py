@@ -30,8 +30,8 @@ from perdure.model.failure import FailureRecord
 from perdure.model.moments import moment
 from perdure.model.names import check_run_id
 from perdure.model.status import RunStatus
+from perdure.stores.answers import RunRow
 from perdure.stores.paging import rows_of
-from perdure.stores.port import RunRow
 
 if TYPE_CHECKING:
     from perdure.client.client import Client

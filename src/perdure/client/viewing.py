@@ -12,7 +12,8 @@ from perdure.model.errors import PerdureError, StoreError
 from perdure.stores.paging import rows_of
 
 if TYPE_CHECKING:
-    from perdure.stores.port import RunRow, Store
+    from perdure.stores.answers import RunRow
+    from perdure.stores.port import Store
 
 
 class Viewing:

@@ -16,7 +16,8 @@ from perdure.flow.registry import Registry
 from perdure.model.definition import Definition
 from perdure.model.driving import Outcome, StartRequest
 from perdure.model.errors import DefinitionError, NotFound
-from perdure.stores.port import Message, Posted, Started
+from perdure.stores.answers import Posted, Started
+from perdure.stores.rows import Message
 
 if TYPE_CHECKING:
     from perdure.drivers.native import Local

@@ -6,17 +6,16 @@ import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
+from perdure.stores.answers import Started, Verdict
 from perdure.stores.children import Outgoing
-from perdure.stores.port import (
+from perdure.stores.port import Store
+from perdure.stores.rows import (
     NEVER,
     JournalRow,
     Message,
     NewRun,
     RunChange,
-    Started,
-    Store,
     StoredDefinition,
-    Verdict,
     WorkerInfo,
 )
 

@@ -27,7 +27,9 @@ from perdure.model.errors import NotFound, PerdureError, StoreError
 from perdure.model.names import check_run_id
 from perdure.model.status import RunStatus
 from perdure.saga.builder import Saga
-from perdure.stores.port import Message, Posted, RunRow, Started, Store, StoredDefinition
+from perdure.stores.answers import Posted, RunRow, Started
+from perdure.stores.port import Store
+from perdure.stores.rows import Message, StoredDefinition
 
 if TYPE_CHECKING:
     from perdure.flow.driver import Driver

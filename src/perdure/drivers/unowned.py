@@ -12,7 +12,9 @@ from collections.abc import Sequence
 from typing import Final
 
 from perdure.model.errors import StoreError
-from perdure.stores.port import NewRun, Started, Store
+from perdure.stores.answers import Started
+from perdure.stores.port import Store
+from perdure.stores.rows import NewRun
 
 #: How long a start is sent again before the caller is told, and the first pause, in seconds.
 PATIENCE: Final = 5.0

@@ -19,7 +19,8 @@ from typing import TYPE_CHECKING, Final
 from perdure.engine.clock import error_of
 from perdure.model.durations import SECOND
 from perdure.model.errors import NotFound, StoreError
-from perdure.stores.port import LEASE, Beat, Claim
+from perdure.stores.answers import Beat, Claim
+from perdure.stores.port import LEASE
 
 if TYPE_CHECKING:
     from perdure.engine.live_run import LiveRun

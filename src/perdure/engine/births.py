@@ -20,7 +20,7 @@ from perdure.engine.starting import Beginning
 from perdure.model.definition import Definition
 from perdure.model.driving import StartRequest
 from perdure.stores.children import STARTED, made_key, started_id
-from perdure.stores.port import Message
+from perdure.stores.rows import Message
 
 if TYPE_CHECKING:
     from perdure.engine.shell import Shell

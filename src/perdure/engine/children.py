@@ -33,6 +33,7 @@ from perdure.kernel.run import ChildState
 from perdure.model.definition import Definition
 from perdure.model.driving import StartRequest
 from perdure.model.errors import NotFound, PayloadMissing, PerdureError
+from perdure.stores.answers import Mail
 from perdure.stores.children import (
     STARTED,
     ChildCancel,
@@ -41,7 +42,6 @@ from perdure.stores.children import (
     cancel_message,
     started_id,
 )
-from perdure.stores.port import Mail
 
 if TYPE_CHECKING:
     from perdure.engine.live_run import LiveRun

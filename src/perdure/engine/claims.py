@@ -16,7 +16,9 @@ from perdure.engine.loading import bring_to_life, until
 from perdure.engine.outages import READING
 from perdure.model.definition import Definition
 from perdure.model.errors import NotFound, PayloadMissing, PerdureError, StoreError
-from perdure.stores.port import LONE_CRASHES, NEVER, Claim, LoadedRun, StoredDefinition
+from perdure.stores.answers import Claim, LoadedRun
+from perdure.stores.port import LONE_CRASHES
+from perdure.stores.rows import NEVER, StoredDefinition
 
 if TYPE_CHECKING:
     from perdure.engine.shell import Shell

@@ -21,7 +21,7 @@ from perdure.kernel.events import RunBegun
 from perdure.kernel.protocol import Machine
 from perdure.kernel.run import GRACE, Run
 from perdure.model.errors import PayloadMissing, PerdureError, StoreError
-from perdure.stores.port import NEVER
+from perdure.stores.rows import NEVER
 
 if TYPE_CHECKING:
     from perdure.engine.live_run import LiveRun

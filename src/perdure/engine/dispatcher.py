@@ -232,6 +232,7 @@ class Dispatcher:
             failure = _redacted(failure, self._redact)
         if not isinstance(error, Failure):
             self._log_traceback(order, error)
+        # None and not False: a failure may say it by its kind alone (kernel.untold).
         return NodeFailed(order.task, order.node, order.number, failure, unknown or None)
 
     def _log_traceback(self, order: Order, error: BaseException) -> None:

@@ -9,7 +9,7 @@ import msgspec
 
 from perdure.kernel.actions import FinishRun, Transition
 from perdure.model.definition import Definition
-from perdure.stores.port import Finish
+from perdure.stores.rows import Finish
 
 
 def finish_of(

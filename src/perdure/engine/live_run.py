@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Final
 from perdure.engine.coding import close, ends_by
 from perdure.engine.effects import Inputs
 from perdure.engine.mailbox import Mailbox, event_of
-from perdure.engine.reading import read_mail, read_values
+from perdure.engine.reading import fetch_mail, read_values
 from perdure.engine.rows import leaving_row, row_of
 from perdure.engine.runners import Runners
 from perdure.engine.timers import Timers
@@ -33,8 +33,9 @@ from perdure.kernel.run import Run
 from perdure.model.definition import Definition
 from perdure.model.errors import PerdureError
 from perdure.model.status import TERMINAL
+from perdure.stores.answers import Mail
 from perdure.stores.children import Outgoing
-from perdure.stores.port import Mail, Release, RunChange, Stall
+from perdure.stores.rows import Release, RunChange, Stall
 
 if TYPE_CHECKING:
     from perdure.engine.shell import Shell
@@ -191,7 +192,7 @@ class LiveRun:
             return
         self._queue([*self.mailbox.arrived(messages), *then])
         if self.mailbox.missing:
-            self.fetch_mail()
+            fetch_mail(self._shell, self)
         self.pump()
 
     def _queue(self, events: Sequence[Any]) -> None:
@@ -356,23 +357,7 @@ class LiveRun:
         """There is mail up to this number."""
         self.mailbox.known = max(self.mailbox.known, newest)
         if self.mailbox.missing and not self.dead:
-            self.fetch_mail()
-
-    def fetch_mail(self) -> None:
-        """Read what came since, unless somebody is at it."""
-        if not self.mailbox.fetching:
-            self.mailbox.fetching = True
-            self.fetching += 1
-            self._shell.spawn(self._fetch_mail())
-
-    async def _fetch_mail(self) -> None:
-        messages = await read_mail(self._shell, self)
-        self.mailbox.fetching = False
-        self.fetching -= 1
-        if messages:
-            self.post(messages)
-        else:
-            self.pump()
+            fetch_mail(self._shell, self)
 
     # ------------------------------------------------------------------ recording
 

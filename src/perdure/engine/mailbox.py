@@ -23,8 +23,8 @@ from perdure.kernel.events import (
 )
 from perdure.model.errors import InvalidRequest
 from perdure.model.failure import FailureRecord
+from perdure.stores.answers import Mail
 from perdure.stores.children import FINISHED, STARTED, FinishedBody, StartedBody
-from perdure.stores.port import Mail
 
 T = TypeVar("T")
 

@@ -13,9 +13,10 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Final
 
 from perdure.engine.coding import begins_at, is_interrupted
+from perdure.engine.reading import fetch_mail
 from perdure.model.durations import SECOND
 from perdure.model.errors import StoreError
-from perdure.stores.port import NEVER, Park
+from perdure.stores.rows import NEVER, Park
 
 if TYPE_CHECKING:
     from perdure.engine.live_run import LiveRun
@@ -109,7 +110,7 @@ class Parking:
         if live.dead:
             return
         if parked is False:
-            live.fetch_mail()
+            fetch_mail(self._shell, live)
             live.pump()
             return
         self._resting.pop(live.key, None)

@@ -12,7 +12,7 @@ from perdure.engine.outages import READING
 from perdure.engine.values import fetched
 from perdure.kernel.protocol import Load, Loaded
 from perdure.model.errors import StoreError
-from perdure.stores.port import Mail
+from perdure.stores.answers import Mail
 
 if TYPE_CHECKING:
     from perdure.engine.live_run import LiveRun
@@ -32,7 +32,25 @@ async def read_values(shell: Shell, live: LiveRun, asked: Load) -> Loaded | Exce
     return made
 
 
-async def read_mail(shell: Shell, live: LiveRun) -> Sequence[Mail]:
+def fetch_mail(shell: Shell, live: LiveRun) -> None:
+    """Read the messages that came since and post them, unless somebody is at it."""
+    if not live.mailbox.fetching:
+        live.mailbox.fetching = True
+        live.fetching += 1
+        shell.spawn(_fetch_mail(shell, live))
+
+
+async def _fetch_mail(shell: Shell, live: LiveRun) -> None:
+    messages = await _read_mail(shell, live)
+    live.mailbox.fetching = False
+    live.fetching -= 1
+    if messages:
+        live.post(messages)
+    else:
+        live.pump()
+
+
+async def _read_mail(shell: Shell, live: LiveRun) -> Sequence[Mail]:
     """The messages that are not here yet; none where they cannot be read: the next beat says again
     that there are some."""
     messages: Sequence[Mail] = ()

@@ -20,7 +20,7 @@ from msgspec import Raw
 from perdure.codec.journal import encode_row
 from perdure.engine.coding import close
 from perdure.engine.ending import finish_of
-from perdure.engine.loading import Recorded, fetch_context, read_journal
+from perdure.engine.journal import Recorded, fetch_context, read_journal
 from perdure.engine.mailbox import event_of
 from perdure.engine.values import fetched
 from perdure.kernel.actions import Ignored, Refused, Transition
@@ -31,17 +31,9 @@ from perdure.kernel.fold import fold_transition
 from perdure.kernel.protocol import Deps, Loaded, Machine
 from perdure.model.definition import Definition
 from perdure.model.errors import NonDeterminism, PerdureError, StoreError
-from perdure.stores.port import (
-    Claim,
-    Finish,
-    JournalRow,
-    LoadedRun,
-    Mail,
-    Reopen,
-    RunChange,
-    Store,
-    Verdict,
-)
+from perdure.stores.answers import Claim, LoadedRun, Mail, Verdict
+from perdure.stores.port import Store
+from perdure.stores.rows import Finish, JournalRow, Reopen, RunChange
 
 _log = logging.getLogger("perdure.engine")
 

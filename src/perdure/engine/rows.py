@@ -10,7 +10,7 @@ from perdure.engine.children import outgoing
 from perdure.engine.ending import finish_of
 from perdure.kernel.actions import CancelChild, Continued, FinishRun, StartChild, Transition
 from perdure.stores.children import Outgoing
-from perdure.stores.port import Continue, JournalRow, RunChange
+from perdure.stores.rows import Continue, JournalRow, RunChange
 
 if TYPE_CHECKING:
     from perdure.engine.live_run import LiveRun

@@ -48,19 +48,9 @@ from perdure.model.driving import StartRequest
 from perdure.model.durations import SECOND
 from perdure.model.errors import PayloadMissing, PerdureError, StoreError, Unsupported
 from perdure.model.policy import NO_RETRY, RetryPolicy
-from perdure.stores.port import (
-    LEASE,
-    JournalRow,
-    Mail,
-    Message,
-    NewRun,
-    Posted,
-    Started,
-    Store,
-    StoredDefinition,
-    Verdict,
-    WorkerInfo,
-)
+from perdure.stores.answers import Mail, Posted, Started, Verdict
+from perdure.stores.port import LEASE, Store
+from perdure.stores.rows import JournalRow, Message, NewRun, StoredDefinition, WorkerInfo
 from perdure.telemetry import Telemetry
 
 _log = logging.getLogger("perdure.engine")

@@ -24,7 +24,7 @@ from perdure.model.definition import Definition
 from perdure.model.driving import StartRequest
 from perdure.model.errors import InvalidRequest
 from perdure.model.names import check_run_id
-from perdure.stores.port import NEVER, JournalRow, NewRun, StoredDefinition
+from perdure.stores.rows import NEVER, JournalRow, NewRun, StoredDefinition
 
 PYTHON = f"{sys.version_info.major}.{sys.version_info.minor}"
 

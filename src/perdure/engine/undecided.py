@@ -16,7 +16,7 @@ from perdure.engine.outages import READING
 from perdure.kernel.code.machine import CodeMachine
 from perdure.kernel.code.stuck import Interrupted, Stuck
 from perdure.model.errors import PayloadMissing, PerdureError, StoreError
-from perdure.stores.port import Mail
+from perdure.stores.answers import Mail
 from perdure.stores.takeover import ON_A_STALL
 
 if TYPE_CHECKING:

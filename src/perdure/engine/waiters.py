@@ -19,7 +19,8 @@ from perdure.model.driving import Outcome
 from perdure.model.errors import PerdureError, StoreError
 from perdure.model.failure import FailureRecord
 from perdure.model.status import TERMINAL
-from perdure.stores.port import RunRow, Store
+from perdure.stores.answers import RunRow
+from perdure.stores.port import Store
 
 _log = logging.getLogger("perdure.engine")
 

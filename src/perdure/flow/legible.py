@@ -160,7 +160,7 @@ def _of_class(cls: type[Any], path: str, codec: bool) -> Iterator[str]:
         return
     if cls is object or cls is msgspec.UnsetType or hasattr(cls, "model_validate"):
         return
-    name = cls.__qualname__ if cls.__module__ == "builtins" else f"{cls.__module__}.{cls.__name__}"
+    name = type_name(cls)
     if cls in READ_BY_CODECS:
         if not codec:
             yield f"only a codec reads {name}{_at(path)}, and this engine has none: {_GIVE_IT}"
@@ -171,7 +171,7 @@ def _of_class(cls: type[Any], path: str, codec: bool) -> Iterator[str]:
     elif not instead or pathlib.PurePath in cls.__mro__:
         instead = f"{instead or _RECORD}; or say that a codec of yours reads it, {_CODEC}{_OBJECT}"
     yield (
-        f"nothing says how one of {type_name(cls)}{_at(path)} is made from JSON: "
+        f"nothing says how one of {name}{_at(path)} is made from JSON: "
         f"{instead.format(cls.__name__)}"
     )
 

@@ -80,9 +80,18 @@ def left_behind(status: str, failure: FailureRecord) -> bool:
     """Whether something may be left of what another run did that ended so: it failed or was
     canceled. One that says that all is undone left nothing; one that says what is not undone, or
     that was stopped half-way and says nothing, may have."""
+    left = leaves(failure)
+    if left is None:
+        return status == "canceled" or failure.kind in _UNTOLD
+    return left
+
+
+def leaves(failure: FailureRecord) -> bool | None:
+    """Whether something is left of what a run did that ended with this, or may be; None where it
+    says nothing of undoing (see compensation.told)."""
     details = failure.details
     told = details if isinstance(details, dict) else {}
     undone, undo_failed, unknown = map(told.get, ("undone", "undo_failed", "unknown"))
     if isinstance(undone, list) and isinstance(undo_failed, list) and isinstance(unknown, list):
         return bool(undo_failed) or any(node not in undone for node in unknown)
-    return status == "canceled" or failure.kind in _UNTOLD
+    return None

@@ -116,8 +116,8 @@ class Failure(PerdureError):
     before the next attempt, within the limits of the retry policy. A class whose kind begins with
     "workflow." raises InvalidOptions: those are perdure's own.
 
-    `compensated`, of what a run ended with: what it had done was undone, all of it, and there is
-    no step of which nobody knows whether it did something that was not undone. False of all else.
+    `compensated`, of what a run ended with: something was undone, and with it all that the run
+    did, or may have done where nobody knows. False of all else.
     """
 
     kind: str = ""

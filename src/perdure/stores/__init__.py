@@ -1,1 +1,4 @@
-"""Stores: where journals live. `port` is the protocol; each other module is one store."""
+"""Stores: where journals live.
+
+`port` is the protocol, `rows` and `answers` are what crosses it; each folder is one store.
+"""

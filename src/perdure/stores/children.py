@@ -14,7 +14,7 @@ import msgspec
 from msgspec import Raw
 
 from perdure.model.status import RunStatus
-from perdure.stores.port import NEVER, Message, NewRun, StoredDefinition
+from perdure.stores.rows import NEVER, Message, NewRun, StoredDefinition
 
 STARTED: Final = "child-started"
 FINISHED: Final = "child-finished"

@@ -9,7 +9,8 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Sequence
 
-from perdure.stores.port import Message, Posted, PostedCall
+from perdure.stores.answers import Posted, PostedCall
+from perdure.stores.rows import Message
 
 
 class _Listener:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from perdure.model.errors import InvalidRequest
 from perdure.model.moments import moment
-from perdure.stores.port import StoredDefinition
+from perdure.stores.rows import StoredDefinition
 
 
 def taken(definition: StoredDefinition, hash: str, created: int) -> InvalidRequest:

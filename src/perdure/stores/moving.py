@@ -10,7 +10,8 @@ from collections.abc import Sequence
 
 import msgspec
 
-from perdure.stores.port import Mail, RunRow, StoredDefinition
+from perdure.stores.answers import Mail, RunRow
+from perdure.stores.rows import StoredDefinition
 
 
 class SavedRow(msgspec.Struct, frozen=True, gc=False):

@@ -7,7 +7,8 @@ from collections.abc import AsyncIterator
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from perdure.stores.port import Store, StoredRow
+    from perdure.stores.answers import StoredRow
+    from perdure.stores.port import Store
 
 #: Rows of a journal that are read at a time.
 PAGE: Final = 200

@@ -19,7 +19,7 @@ from perdure.flow.registry import Listed
 from perdure.flow.step import Step
 from perdure.model.definition import Definition
 from perdure.model.errors import Failure, InvalidRequest, NotFound
-from perdure.stores.port import JournalRow, Message, NewRun
+from perdure.stores.rows import JournalRow, Message, NewRun
 from perdure.testing.crashing import CrashingStore, When
 from perdure.testing.engine import TestEngine
 from perdure.testing.hand_clock import HandClock

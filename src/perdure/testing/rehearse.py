@@ -23,7 +23,7 @@ from perdure.model.definition import Definition
 from perdure.model.driving import StartRequest
 from perdure.model.graph import CHILD
 from perdure.model.moments import moment
-from perdure.stores.port import StoredDefinition
+from perdure.stores.rows import StoredDefinition
 from perdure.testing.mocked_runs import MockedCalls, MockedRuns, mocked_names
 from perdure.testing.mocks import Mocks, MocksSource, mocks_for, workers_of
 from perdure.testing.rehearsal import Rehearsal

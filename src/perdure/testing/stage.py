@@ -27,8 +27,9 @@ from perdure.model.driving import StartRequest
 from perdure.model.durations import SECOND
 from perdure.model.errors import InvalidRequest, NotFound
 from perdure.model.moments import moment
+from perdure.stores.answers import LoadedRun
 from perdure.stores.memory import MemoryStore
-from perdure.stores.port import NEVER, LoadedRun, Message, StoredDefinition, WorkerInfo
+from perdure.stores.rows import NEVER, Message, StoredDefinition, WorkerInfo
 from perdure.testing.mocks import Sent
 from perdure.testing.virtual import VirtualClock, VirtualLoop
 

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from perdure.cli.doctor import machine, place
-from perdure.stores.port import WorkerInfo
+from perdure.stores.rows import WorkerInfo
 from perdure.stores.sqlite import SqliteStore
 from tests.cli.commands import perdure, run
 from tests.tidy.tree import ROOT

@@ -35,12 +35,11 @@ from perdure.conformance.rows import (
     worker,
 )
 from perdure.model.errors import InvalidRequest, NotFound, RunActive, StoreError
+from perdure.stores.answers import Claim
 from perdure.stores.children import ChildCancel, ChildStart
-from perdure.stores.port import (
-    LEASE,
+from perdure.stores.port import LEASE, PURGE_AFTER, RunQuery
+from perdure.stores.rows import (
     NEVER,
-    PURGE_AFTER,
-    Claim,
     Continue,
     Finish,
     JournalRow,
@@ -49,7 +48,6 @@ from perdure.stores.port import (
     Park,
     Release,
     Reopen,
-    RunQuery,
     Stall,
     StoredDefinition,
 )

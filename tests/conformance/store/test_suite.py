@@ -12,22 +12,11 @@ import pytest
 
 from perdure.conformance import cases, examine
 from perdure.model.errors import InvalidRequest, PayloadMissing, StoreError
+from perdure.stores.answers import Beat, Claim, CommitDone, Posted, PostedCall
 from perdure.stores.memory import MemoryStore
 from perdure.stores.memory.run import MemoryRun
-from perdure.stores.port import (
-    NEVER,
-    Beat,
-    Claim,
-    CommitDone,
-    Finish,
-    JournalRow,
-    Message,
-    Park,
-    Posted,
-    PostedCall,
-    Store,
-    StoredDefinition,
-)
+from perdure.stores.port import Store
+from perdure.stores.rows import NEVER, Finish, JournalRow, Message, Park, StoredDefinition
 from tests.conformance.store.places import MemorySuite
 
 

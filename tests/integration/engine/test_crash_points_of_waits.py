@@ -31,7 +31,7 @@ from perdure.model.errors import (
 )
 from perdure.model.policy import Retry
 from perdure.model.step_context import current_step
-from perdure.stores.port import StoredRow
+from perdure.stores.answers import StoredRow
 from tests.virtual.crashing import (
     CrashingStore,
     Opener,

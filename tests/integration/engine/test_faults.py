@@ -21,7 +21,7 @@ from perdure.kernel.fold import fold
 from perdure.model.errors import Failure, PerdureError, StoreError
 from perdure.model.policy import Retry
 from perdure.model.step_context import current_step
-from perdure.stores.port import Claim
+from perdure.stores.answers import Claim
 from tests.virtual.crashing import rows_of
 from tests.virtual.engines import engine_on, graph, kill, node, task
 from tests.virtual.loop import run

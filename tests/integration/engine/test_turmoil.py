@@ -29,7 +29,8 @@ from perdure.model.errors import (
     RunFinished,
     StoreError,
 )
-from perdure.stores.port import Beat, Mail, Message, Park, Posted
+from perdure.stores.answers import Beat, Mail, Posted
+from perdure.stores.rows import Message, Park
 from tests.integration.engine.test_faults import RoughStore
 from tests.virtual.crashing import rows_of
 from tests.virtual.engines import client_on, engine_on, graph, kill, node, task, wait, wait_for

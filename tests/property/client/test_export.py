@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 from perdure.client.export_reader import ExportReader
 from perdure.client.export_writer import ExportWriter
 from perdure.model.errors import InvalidRequest
+from perdure.stores.answers import Mail, RunRow
 from perdure.stores.moving import SavedPayload, SavedRow, SavedRun
-from perdure.stores.port import NEVER, Mail, RunRow, StoredDefinition
+from perdure.stores.rows import NEVER, StoredDefinition
 
 numbers = st.integers(0, NEVER)
 texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)

@@ -10,8 +10,9 @@ import pytest
 from perdure.client.moving import check, import_run, saved_runs
 from perdure.flow.step import step
 from perdure.model.errors import InvalidRequest, NotFound, RunActive
+from perdure.stores.answers import Mail
 from perdure.stores.moving import SavedRun
-from perdure.stores.port import NEVER, Mail
+from perdure.stores.rows import NEVER
 from tests.virtual.engines import client_on, engine_on, graph, task
 from tests.virtual.loop import run
 from tests.virtual.stores import VirtualStore

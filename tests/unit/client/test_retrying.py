@@ -20,7 +20,7 @@ from perdure.model.errors import (
     StoreError,
     TimedOut,
 )
-from perdure.stores.port import JournalRow, Message
+from perdure.stores.rows import JournalRow, Message
 from tests.virtual.engines import client_on, engine_on, graph, node, task, wait_for
 from tests.virtual.loop import run, settle
 from tests.virtual.stores import LateStore, VirtualStore

@@ -9,7 +9,8 @@ import pytest
 
 from perdure.flow.step import step
 from perdure.model.errors import StoreError
-from perdure.stores.port import Beat, WorkerInfo
+from perdure.stores.answers import Beat
+from perdure.stores.rows import WorkerInfo
 from tests.virtual.engines import engine_on, graph, task, wait_for
 from tests.virtual.loop import VirtualClock, run
 from tests.virtual.stores import LateStore, VirtualStore

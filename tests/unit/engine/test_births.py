@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from perdure import Context, Signal, step, workflow
-from perdure.stores.port import Claim, Message
+from perdure.stores.answers import Claim
+from perdure.stores.rows import Message
 from tests.virtual.engines import engine_on, graph, task
 from tests.virtual.loop import run
 from tests.virtual.stores import LateStore, VirtualStore

@@ -10,7 +10,7 @@ import pytest
 
 from perdure import Context, step, workflow
 from perdure.engine.live_run import LiveRun
-from perdure.stores.port import Message
+from perdure.stores.rows import Message
 from tests.virtual.engines import engine_on, graph, killed, task
 from tests.virtual.loop import run
 from tests.virtual.stores import LateStore, VirtualStore

@@ -14,7 +14,8 @@ from perdure.engine.effects import Effects
 from perdure.flow.step import step
 from perdure.kernel.actions import Claimed, Transition
 from perdure.model.errors import InvalidRequest, StoreError
-from perdure.stores.port import CommitDone, JournalRow
+from perdure.stores.answers import CommitDone
+from perdure.stores.rows import JournalRow
 from tests.virtual.engines import engine_on, graph, killed, node, task
 from tests.virtual.loop import run, settle
 from tests.virtual.stores import LateStore, VirtualStore, down

@@ -12,7 +12,7 @@ from msgspec import Raw
 from perdure.engine.mailbox import Mailbox, event_of
 from perdure.kernel.events import RunCancelled, RunPaused, RunUnpaused, SignalReceived
 from perdure.model.errors import InvalidRequest
-from perdure.stores.port import Mail
+from perdure.stores.answers import Mail
 
 
 def mail(n: int) -> Mail:

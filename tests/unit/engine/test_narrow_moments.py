@@ -10,7 +10,8 @@ import pytest
 
 from perdure.flow.step import step
 from perdure.model.policy import Retry
-from perdure.stores.port import NEVER, LoadedRun, Park, WorkerInfo
+from perdure.stores.answers import LoadedRun
+from perdure.stores.rows import NEVER, Park, WorkerInfo
 from tests.virtual.engines import engine_on, graph, task, wait_for
 from tests.virtual.loop import VirtualClock, run, settle
 from tests.virtual.stores import LateStore, VirtualStore

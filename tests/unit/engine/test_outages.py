@@ -12,7 +12,8 @@ import pytest
 from perdure.engine.outages import GIVEN_UP, LONGEST_PAUSE, Outages
 from perdure.flow.step import step
 from perdure.model.errors import StoreError
-from perdure.stores.port import Beat, CommitDone, JournalRow
+from perdure.stores.answers import Beat, CommitDone
+from perdure.stores.rows import JournalRow
 from tests.virtual.engines import engine_on, graph, task
 from tests.virtual.loop import run
 from tests.virtual.stores import VirtualStore

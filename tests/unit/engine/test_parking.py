@@ -13,7 +13,8 @@ from perdure import Retry, Saga, SagaContext
 from perdure.engine.live_run import LiveRun
 from perdure.flow.step import step
 from perdure.model.errors import StoreError
-from perdure.stores.port import NEVER, Mail, Message, Park
+from perdure.stores.answers import Mail
+from perdure.stores.rows import NEVER, Message, Park
 from tests.virtual.engines import client_on, engine_on, graph, killed, node, task, wait, wait_for
 from tests.virtual.loop import BEGIN, run, settle
 from tests.virtual.stores import LateStore, VirtualStore

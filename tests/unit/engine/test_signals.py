@@ -11,7 +11,8 @@ import pytest
 from perdure.codec.journal import decode_row
 from perdure.flow.step import step
 from perdure.model.errors import InvalidRequest, NotFound, StoreError
-from perdure.stores.port import Mail, Message, Posted
+from perdure.stores.answers import Mail, Posted
+from perdure.stores.rows import Message
 from tests.virtual.engines import client_on, engine_on, graph, killed, task, wait_for
 from tests.virtual.loop import run, settle
 from tests.virtual.stores import LateStore, VirtualStore

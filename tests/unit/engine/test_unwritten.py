@@ -11,7 +11,8 @@ import pytest
 from perdure.engine.unwritten import Unwritten
 from perdure.flow.step import step
 from perdure.kernel.actions import Refused
-from perdure.stores.port import CommitDone, JournalRow, Message
+from perdure.stores.answers import CommitDone
+from perdure.stores.rows import JournalRow, Message
 from tests.virtual.engines import engine_on, graph, task, wait_for
 from tests.virtual.loop import run
 from tests.virtual.stores import VirtualStore

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import enum
+import sys
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Annotated, Any, Literal, NamedTuple, NoReturn, TypedDict
 
 import msgspec
@@ -338,6 +340,15 @@ def test_what_only_a_codec_reads_is_refused_by_an_engine_without_one(
     assert "ReadByCodec" in said
     assert "give it the one that its runs are recorded with, codec=..." in said
     Engine(MemoryStore(), [listed], codec=Packed())
+
+
+def test_what_only_a_codec_reads_is_named_as_it_is_imported(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(ReadByCodec, "__module__", "shop._inside")
+    monkeypatch.setitem(sys.modules, "shop", SimpleNamespace(ReadByCodec=ReadByCodec))
+    with pytest.raises(DefinitionError, match=r"only a codec reads shop\.ReadByCodec"):
+        Engine(MemoryStore(), [packs])
 
 
 # ------------------------------------------------------------------ types that come later

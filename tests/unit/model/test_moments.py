@@ -12,8 +12,9 @@ import pytest
 import perdure
 from perdure.client.client import Client
 from perdure.model.moments import moment, since_epoch
+from perdure.stores.answers import RunRow
 from perdure.stores.memory import MemoryStore
-from perdure.stores.port import RunQuery, RunRow
+from perdure.stores.port import RunQuery
 
 #: Times whose seconds, as a float, are not those µs.
 ODD = [1_700_000_000_000_001, 1_793_000_123_456_789, 2_151_919_075_141_359, -1, 0]

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import sys
+from types import SimpleNamespace
+from typing import Any
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from perdure.model.errors import DefinitionError, InvalidId, InvalidName
-from perdure.model.names import check_name, check_run_id, is_node_id, name_from_function
+from perdure.model.names import check_name, check_run_id, is_node_id, name_from_function, type_name
 
 ALPHABET = "abcdefghijklmnopqrstuvwxyz0123456789-"
 
@@ -90,3 +94,14 @@ def test_a_run_id_that_stores_could_not_keep_is_refused(run: object, why: str) -
 )
 def test_a_function_gives_its_name_with_hyphens(function: str, name: str) -> None:
     assert name_from_function(function) == name
+
+
+@pytest.mark.parametrize("found", ["the class", "another", "none"])
+def test_a_class_is_named_as_it_is_imported(monkeypatch: pytest.MonkeyPatch, found: str) -> None:
+    kind: Any = type("Order", (), {"__module__": "shop._inside"})
+    other = type("Order", (), {})
+    public = {"the class": {"Order": kind}, "another": {"Order": other}, "none": {}}[found]
+    monkeypatch.setitem(sys.modules, "shop", SimpleNamespace(**public))
+    expected = "shop.Order" if found == "the class" else "shop._inside.Order"
+    assert type_name(kind) == expected
+    assert type_name(dict) == "dict"

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 
+from perdure.stores.answers import Posted
 from perdure.stores.hints import Hints
-from perdure.stores.port import Message, Posted
+from perdure.stores.rows import Message
 
 
 def test_many_reasons_in_one_turn_are_one_call_made_soon_and_not_at_once() -> None:

@@ -14,7 +14,7 @@ from perdure.stores.sqlite.health import Health, damage, examine
 from perdure.stores.sqlite.migrate import VERSION
 
 if TYPE_CHECKING:
-    from perdure.stores.port import WorkerSeen
+    from perdure.stores.answers import WorkerSeen
 
 SECOND: Final = 1_000_000
 #: A run that was due this long ago should have been taken, in µs.

@@ -4,16 +4,9 @@ from __future__ import annotations
 
 from perdure.conformance.bed import StoreBed, scene
 from perdure.conformance.rows import BORN, HASH, commit, key, message, new, row, start, worker
-from perdure.stores.port import (
-    GIVEN_BACK_FOR,
-    NEVER,
-    Claim,
-    Finish,
-    Park,
-    Release,
-    Stall,
-    Store,
-)
+from perdure.stores.answers import Claim
+from perdure.stores.port import GIVEN_BACK_FOR, Store
+from perdure.stores.rows import NEVER, Finish, Park, Release, Stall
 
 
 class Claims(StoreBed):

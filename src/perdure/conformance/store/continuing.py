@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from perdure.conformance.bed import StoreBed, scene
 from perdure.conformance.rows import commit, key, message, new, row, start, worker
-from perdure.stores.port import Continue, Finish, Park, Release, Store
+from perdure.stores.port import Store
+from perdure.stores.rows import Continue, Finish, Park, Release
 
 LARGE = b'"' + b"x" * 5000 + b'"'
 

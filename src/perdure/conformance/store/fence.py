@@ -6,7 +6,8 @@ from perdure.conformance.bed import StoreBed, refused, scene
 from perdure.conformance.rows import BORN, commit, key, new, row, start
 from perdure.model.errors import NotFound, StoreError
 from perdure.model.status import RunStatus
-from perdure.stores.port import NEVER, Finish, Release, RunChange, Stall, Store
+from perdure.stores.port import Store
+from perdure.stores.rows import NEVER, Finish, Release, RunChange, Stall
 
 DONE = Finish("completed", NEVER - 1)
 

@@ -8,7 +8,8 @@ from typing import Any
 from perdure.conformance.bed import StoreBed, scene
 from perdure.conformance.rows import BORN, commit, key, new, number, row, start
 from perdure.model.status import RunStatus
-from perdure.stores.port import NEVER, Finish, RunQuery, Store
+from perdure.stores.port import RunQuery, Store
+from perdure.stores.rows import NEVER, Finish
 
 STATUSES: tuple[RunStatus, ...] = ("running", "completed", "failed", "canceled")
 

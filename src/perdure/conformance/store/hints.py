@@ -8,7 +8,9 @@ from collections.abc import Awaitable, Callable, Sequence
 from perdure.conformance.bed import StoreBed, scene
 from perdure.conformance.capabilities import needs
 from perdure.conformance.rows import commit, key, message, new, outcomes, row, start, worker
-from perdure.stores.port import NEVER, Finish, Message, Park, Posted, Release, Reopen, Store
+from perdure.stores.answers import Posted
+from perdure.stores.port import Store
+from perdure.stores.rows import NEVER, Finish, Message, Park, Release, Reopen
 
 #: How long another process's write may take to be noticed, in seconds: far longer than it does.
 _PATIENCE = 30.0

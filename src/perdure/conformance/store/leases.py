@@ -6,15 +6,8 @@ from perdure.codec.journal import decode_row
 from perdure.conformance.bed import StoreBed, scene
 from perdure.conformance.rows import commit, key, new, number, row, start, worker
 from perdure.kernel.actions import Claimed
-from perdure.stores.port import (
-    CRASH_LIMIT,
-    LEASE,
-    LONE_CRASHES,
-    NEVER,
-    Finish,
-    Release,
-    Store,
-)
+from perdure.stores.port import CRASH_LIMIT, LEASE, LONE_CRASHES, Store
+from perdure.stores.rows import NEVER, Finish, Release
 
 
 class Leases(StoreBed):

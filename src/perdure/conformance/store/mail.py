@@ -4,17 +4,9 @@ from __future__ import annotations
 
 from perdure.conformance.bed import StoreBed, scene
 from perdure.conformance.rows import commit, key, message, new, row, start, worker
-from perdure.stores.port import (
-    CRASH_LIMIT,
-    NEVER,
-    Finish,
-    Mail,
-    Message,
-    Posted,
-    Release,
-    Stall,
-    Store,
-)
+from perdure.stores.answers import Mail, Posted
+from perdure.stores.port import CRASH_LIMIT, Store
+from perdure.stores.rows import NEVER, Finish, Message, Release, Stall
 
 
 class Mailboxes(StoreBed):

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from perdure.conformance.bed import StoreBed, long_scene
 from perdure.conformance.rows import commit, key, new, number, row, start, worker
-from perdure.stores.port import NEVER, Finish, RunQuery, Store
+from perdure.stores.port import RunQuery, Store
+from perdure.stores.rows import NEVER, Finish
 
 RUNS = 10_000
 BATCH = 500

@@ -21,7 +21,8 @@ from perdure.conformance.rows import (
 )
 from perdure.model.errors import NotFound, StoreError
 from perdure.stores.moving import SavedRun
-from perdure.stores.port import NEVER, Finish, Store
+from perdure.stores.port import Store
+from perdure.stores.rows import NEVER, Finish
 
 
 async def populate(store: Store) -> None:

@@ -5,7 +5,9 @@ from __future__ import annotations
 from perdure.conformance.bed import StoreBed, refused, scene
 from perdure.conformance.rows import commit, key, message, new, outcomes, row, start
 from perdure.model.errors import NotFound, StoreError
-from perdure.stores.port import NEVER, PURGE_AFTER, Finish, Posted, RunQuery, Store
+from perdure.stores.answers import Posted
+from perdure.stores.port import PURGE_AFTER, RunQuery, Store
+from perdure.stores.rows import NEVER, Finish
 
 
 class Purging(StoreBed):

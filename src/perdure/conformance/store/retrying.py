@@ -5,7 +5,9 @@ from __future__ import annotations
 from perdure.conformance.bed import StoreBed, refused, scene
 from perdure.conformance.rows import HASH, commit, key, message, new, row, start, worker
 from perdure.model.errors import NotFound, RunActive, StoreError
-from perdure.stores.port import NEVER, PURGE_AFTER, Claim, Finish, Release, Reopen, Stall, Store
+from perdure.stores.answers import Claim
+from perdure.stores.port import PURGE_AFTER, Store
+from perdure.stores.rows import NEVER, Finish, Release, Reopen, Stall
 
 DONE = Finish("failed", 5, output=b"1", failure=b'{"kind":"K"}')
 AGAIN = Reopen("2", "h2", 7, deadline=99)

@@ -5,7 +5,9 @@ from __future__ import annotations
 from perdure.conformance.bed import StoreBed, scene
 from perdure.conformance.capabilities import needs
 from perdure.conformance.rows import commit, key, message, new, outcomes, row, start, worker
-from perdure.stores.port import NEVER, Finish, Posted, Store
+from perdure.stores.answers import Posted
+from perdure.stores.port import Store
+from perdure.stores.rows import NEVER, Finish
 
 
 class Sharing(StoreBed):

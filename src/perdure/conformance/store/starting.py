@@ -12,7 +12,9 @@ from perdure.conformance.rows import (
     row,
     start,
 )
-from perdure.stores.port import NEVER, Finish, RunRow, Started, Store
+from perdure.stores.answers import RunRow, Started
+from perdure.stores.port import Store
+from perdure.stores.rows import NEVER, Finish
 
 
 class Starting(StoreBed):

@@ -13,7 +13,8 @@ from perdure.conformance.rows import (
     start,
 )
 from perdure.model.errors import NotFound, PayloadMissing
-from perdure.stores.port import NEVER, Finish, Store
+from perdure.stores.port import Store
+from perdure.stores.rows import NEVER, Finish
 
 
 class Values(StoreBed):

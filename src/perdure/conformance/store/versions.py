@@ -11,7 +11,8 @@ from perdure.conformance.bed import StoreBed, refused, scene
 from perdure.conformance.rows import BORN, commit, definition, new, row, start
 from perdure.model.errors import InvalidRequest, NotFound
 from perdure.stores.children import ChildStart
-from perdure.stores.port import NEVER, Finish, Store, StoredDefinition
+from perdure.stores.port import Store
+from perdure.stores.rows import NEVER, Finish, StoredDefinition
 
 
 async def hashes(store: Store, name: str | None = None) -> list[str]:
@@ -139,7 +140,7 @@ class Versions(StoreBed):
     ) -> None:
         def known(hash: str, name: str, kind: str, n: int) -> StoredDefinition:
             made = definition(hash, hash.encode(), created=BORN + n, version=hash)
-            return msgspec.structs.replace(made, name=name, kind=kind)
+            return msgspec.structs.replace(made, name=name, kind=kind, max_duration=n)
 
         assert list(await store.latest_definitions("saga")) == []
         last = known("h4", "order", "saga", 7)

@@ -7,17 +7,9 @@ from perdure.conformance.bed import StoreBed, refused, scene
 from perdure.conformance.rows import HASH, commit, key, new, row, start, worker
 from perdure.kernel.actions import Claimed
 from perdure.model.errors import StoreError
-from perdure.stores.port import (
-    LEASE,
-    NEVER,
-    Claim,
-    Finish,
-    Release,
-    RunChange,
-    Stall,
-    Store,
-    WorkerSeen,
-)
+from perdure.stores.answers import Claim, WorkerSeen
+from perdure.stores.port import LEASE, Store
+from perdure.stores.rows import NEVER, Finish, Release, RunChange, Stall
 
 DONE = Finish("completed", NEVER - 1)
 

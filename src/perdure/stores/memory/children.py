@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
+from perdure.stores.answers import Posted
 from perdure.stores.children import (
     Asked,
     ChildCancel,
@@ -20,7 +21,7 @@ from perdure.stores.children import (
     was_created,
 )
 from perdure.stores.memory.run import MemoryRun
-from perdure.stores.port import Finish, JournalRow, Message, Posted
+from perdure.stores.rows import Finish, JournalRow, Message
 
 Name = tuple[str, str]
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from perdure.stores.answers import Started
 from perdure.stores.memory.run import MemoryRun
 from perdure.stores.memory.versions import make_known
 from perdure.stores.moving import SavedPayload, SavedRow, SavedRun
-from perdure.stores.port import NEVER, JournalRow, NewRun, Started, StoredDefinition
+from perdure.stores.rows import NEVER, JournalRow, NewRun, StoredDefinition
 
 
 def save(run: MemoryRun, definition: StoredDefinition | None) -> SavedRun:

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from heapq import heapify, heappop, heappush
 
 from perdure.stores.memory.run import MemoryRun
-from perdure.stores.port import NEVER
+from perdure.stores.rows import NEVER
 
 _SLACK = 64
 

@@ -12,20 +12,18 @@ from types import MappingProxyType
 from typing import Final
 
 from perdure.model.status import RunStatus
-from perdure.stores.port import (
+from perdure.stores.answers import Mail, RunRow, StoredRow
+from perdure.stores.rows import (
     NEVER,
     Continue,
     Finish,
     JournalRow,
-    Mail,
     Message,
     NewRun,
     Park,
     Release,
     Reopen,
-    RunRow,
     Stall,
-    StoredRow,
 )
 from perdure.stores.takeover import ENDS_STALL, ON_A_STALL, TAKEOVER_COMMIT, takeover_body
 

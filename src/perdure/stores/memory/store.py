@@ -11,6 +11,22 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 from perdure.model.errors import NotFound, PayloadMissing, RunActive, StoreError
+from perdure.stores.answers import (
+    Beat,
+    Claim,
+    CommitDone,
+    DefinitionSeen,
+    LoadedRun,
+    Mail,
+    Posted,
+    PostedCall,
+    RunRow,
+    StartDone,
+    Started,
+    StoredRow,
+    Verdict,
+    WorkerSeen,
+)
 from perdure.stores.children import ChildStart, due_by
 from perdure.stores.hints import Hints
 from perdure.stores.memory.children import Children
@@ -25,30 +41,18 @@ from perdure.stores.port import (
     GIVEN_BACK_FOR,
     LEASE,
     LONE_CRASHES,
-    NEVER,
     PURGE_AFTER,
-    Beat,
-    Claim,
-    CommitDone,
-    DefinitionSeen,
+    RunQuery,
+)
+from perdure.stores.rows import (
+    NEVER,
     Finish,
     JournalRow,
-    LoadedRun,
-    Mail,
     Message,
     NewRun,
     Park,
-    Posted,
-    PostedCall,
-    RunQuery,
-    RunRow,
-    StartDone,
-    Started,
     StoredDefinition,
-    StoredRow,
-    Verdict,
     WorkerInfo,
-    WorkerSeen,
 )
 from perdure.stores.takeover import crash_reason
 

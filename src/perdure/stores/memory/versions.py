@@ -7,9 +7,10 @@ from collections.abc import Iterable
 
 import msgspec
 
+from perdure.stores.answers import DefinitionSeen
 from perdure.stores.labels import taken
 from perdure.stores.memory.run import MemoryRun
-from perdure.stores.port import DefinitionSeen, StoredDefinition
+from perdure.stores.rows import StoredDefinition
 
 
 def define(known: dict[str, StoredDefinition], definition: StoredDefinition) -> None:

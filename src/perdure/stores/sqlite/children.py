@@ -9,6 +9,7 @@ from typing import Any
 
 import msgspec
 
+from perdure.stores.answers import Posted
 from perdure.stores.children import (
     Asked,
     ChildCancel,
@@ -22,7 +23,7 @@ from perdure.stores.children import (
     started_message,
     was_created,
 )
-from perdure.stores.port import Finish, JournalRow, Message, Posted
+from perdure.stores.rows import Finish, JournalRow, Message
 from perdure.stores.sqlite.driver import Connection
 from perdure.stores.sqlite.mailbox import post_one
 from perdure.stores.sqlite.queries import query

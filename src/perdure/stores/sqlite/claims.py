@@ -10,7 +10,8 @@ from collections.abc import Sequence
 from typing import Final
 
 from perdure.model.errors import NotFound, RunActive, StoreError
-from perdure.stores.port import CRASH_LIMIT, GIVEN_BACK_FOR, LONE_CRASHES, Claim
+from perdure.stores.answers import Claim
+from perdure.stores.port import CRASH_LIMIT, GIVEN_BACK_FOR, LONE_CRASHES
 from perdure.stores.sqlite.driver import Connection
 from perdure.stores.sqlite.queries import query, query_for
 from perdure.stores.sqlite.transaction import Transaction

@@ -13,7 +13,7 @@ from typing import Final
 
 import msgspec
 
-from perdure.stores.port import Claim
+from perdure.stores.answers import Claim
 from perdure.stores.sqlite.claims import claim_due
 from perdure.stores.sqlite.driver import Connection, data_version
 from perdure.stores.sqlite.queries import query

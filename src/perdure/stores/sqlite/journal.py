@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Final, TypeAlias
 
-from perdure.stores.port import (
+from perdure.stores.answers import Verdict
+from perdure.stores.rows import (
     NEVER,
     Continue,
     Finish,
@@ -19,7 +20,6 @@ from perdure.stores.port import (
     Reopen,
     RunChange,
     Stall,
-    Verdict,
 )
 from perdure.stores.sqlite.driver import Connection, IntegrityError, is_refusal
 from perdure.stores.sqlite.queries import MOST_ROWS, insert_many, query, query_for

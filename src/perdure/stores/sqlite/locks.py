@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Final
 
 from perdure.model.errors import StoreError
-from perdure.stores.port import NEVER
+from perdure.stores.rows import NEVER
 
 #: Seconds for which a lock file that nobody holds is left alone.
 _FRESH: Final = 60.0

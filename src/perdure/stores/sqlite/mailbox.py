@@ -5,7 +5,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from perdure.stores.port import Mail, Message, Park, Posted
+from perdure.stores.answers import Mail, Posted
+from perdure.stores.rows import Message, Park
 from perdure.stores.sqlite.driver import Connection
 from perdure.stores.sqlite.queries import query
 from perdure.stores.sqlite.transaction import Transaction

@@ -5,8 +5,9 @@ from __future__ import annotations
 import msgspec
 
 from perdure.model.errors import NotFound
+from perdure.stores.answers import RunRow, Started, StoredRow
 from perdure.stores.moving import SavedPayload, SavedRow, SavedRun
-from perdure.stores.port import NEVER, RunRow, Started, StoredDefinition, StoredRow
+from perdure.stores.rows import NEVER, StoredDefinition
 from perdure.stores.sqlite.children import Sent, tell_waiters
 from perdure.stores.sqlite.driver import Connection
 from perdure.stores.sqlite.mailbox import read_mail

@@ -9,16 +9,10 @@ from typing import Any, Final
 import msgspec
 
 from perdure.model.errors import NotFound, PayloadMissing, StoreError
+from perdure.stores.answers import LoadedRun, Mail, RunRow, StoredRow
 from perdure.stores.paging import born
-from perdure.stores.port import (
-    NEVER,
-    LoadedRun,
-    Mail,
-    RunQuery,
-    RunRow,
-    StoredDefinition,
-    StoredRow,
-)
+from perdure.stores.port import RunQuery
+from perdure.stores.rows import NEVER, StoredDefinition
 from perdure.stores.sqlite.driver import Connection
 from perdure.stores.sqlite.queries import query
 

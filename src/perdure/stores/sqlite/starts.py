@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from perdure.stores.port import NewRun, Started
+from perdure.stores.answers import Started
+from perdure.stores.rows import NewRun
 from perdure.stores.sqlite.driver import Connection, IntegrityError, is_refusal
 from perdure.stores.sqlite.journal import (
     After,

@@ -19,63 +19,50 @@ from typing import Any, Final, Literal
 import msgspec
 
 from perdure.model.errors import InvalidOptions, StoreError, Unsupported
-from perdure.stores.hints import Hints
-from perdure.stores.moving import SavedRun
-from perdure.stores.port import (
-    LEASE,
-    NEVER,
+from perdure.stores.answers import (
     Beat,
     Claim,
     CommitDone,
     DefinitionSeen,
-    JournalRow,
     LoadedRun,
     Mail,
+    Posted,
+    PostedCall,
+    RunRow,
+    StartDone,
+    Started,
+    StoredRow,
+    WorkerSeen,
+)
+from perdure.stores.hints import Hints
+from perdure.stores.moving import SavedRun
+from perdure.stores.port import LEASE, RunQuery
+from perdure.stores.rows import (
+    NEVER,
+    JournalRow,
     Message,
     NewRun,
     Park,
-    Posted,
-    PostedCall,
     Release,
     Reopen,
-    RunQuery,
-    RunRow,
     Stall,
-    StartDone,
-    Started,
     StoredDefinition,
-    StoredRow,
     WorkerInfo,
-    WorkerSeen,
 )
 from perdure.stores.sqlite import claims, mailbox, moving, reads, versions, workers
 from perdure.stores.sqlite.children import Sent, carry_out
-from perdure.stores.sqlite.driver import (
-    Connection,
-    Error,
-    check_version,
-    connect,
-    data_version,
-    explain,
-    patiently,
-)
+from perdure.stores.sqlite.driver import Connection, Error, check_version, data_version
 from perdure.stores.sqlite.due import Due, look
 from perdure.stores.sqlite.in_place import InPlace
 from perdure.stores.sqlite.journal import commit_rows
 from perdure.stores.sqlite.locks import FileLock, WorkerLocks
-from perdure.stores.sqlite.migrate import (
-    check_current,
-    check_place,
-    check_rights,
-    check_schema,
-    migrate,
-)
+from perdure.stores.sqlite.migrate import check_current, check_place
+from perdure.stores.sqlite.opening import opened, prepare
 from perdure.stores.sqlite.purge import purge
-from perdure.stores.sqlite.queries import make_views, query
+from perdure.stores.sqlite.queries import query
 from perdure.stores.sqlite.readers import Readers
 from perdure.stores.sqlite.sharing import lock_file
 from perdure.stores.sqlite.starts import start_runs
-from perdure.stores.sqlite.transaction import Transaction
 from perdure.stores.sqlite.watch import Watch
 from perdure.stores.sqlite.writer import Done, Writer
 
@@ -152,49 +139,20 @@ class SqliteStore:
         check_place(self.path)
         if not self.path.exists():
             raise StoreError(f"database {self.path} does not exist: check the path")
-        db: Connection | None = None
-        try:
-            db = opened = connect(self.path, "ro")
-            patiently(lambda: check_current(opened, self.path), self._timeout)
-        except BaseException as error:
-            if db is not None:
-                db.close()
-            if isinstance(error, Error):
-                raise explain(error, self.path) from error
-            raise
-        return db
+        return opened(self.path, "ro", lambda db: check_current(db, self.path), self._timeout)
 
     def _open(self) -> Connection:
         check_version()
         check_place(self.path)
         self._lock = lock_file(self.path, unsafe=self._unsafe, timeout=self._timeout)
-        db: Connection | None = None
         try:
-            db = connect(self.path, "rwc")
-            opened = db
-            patiently(lambda: self._prepare(opened), self._timeout)
-        except BaseException as error:
-            if db is not None:
-                db.close()
+            return opened(self.path, "rwc", self._prepare, self._timeout)
+        except BaseException:
             self._release_lock()
-            if isinstance(error, Error):
-                raise explain(error, self.path) from error
             raise
-        return db
 
     def _prepare(self, db: Connection) -> None:
-        with Transaction(db, write=False):
-            check_schema(db, self.path)
-        check_rights(self.path)
-        (mode,) = db.execute("PRAGMA journal_mode = WAL").fetchone()
-        if mode != "wal":
-            raise StoreError(f"database {self.path} cannot have a log: put it on a local disk")
-        db.execute(f"PRAGMA synchronous = {self._synchronous.upper()}")
-        # macOS alone needs to be told that the disk, too, is to be asked; elsewhere nothing.
-        db.execute(f"PRAGMA fullfsync = {int(self._synchronous == 'full')}")
-        db.execute("PRAGMA wal_autocheckpoint = 0")
-        migrate(db, self.path)
-        make_views(db)
+        prepare(db, self.path, safe=self._synchronous == "full")
         self._in_place.remember()
 
     def _release_lock(self) -> None:

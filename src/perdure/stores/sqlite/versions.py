@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import msgspec
 
+from perdure.stores.answers import DefinitionSeen
 from perdure.stores.labels import taken
-from perdure.stores.port import DefinitionSeen, StoredDefinition
+from perdure.stores.rows import StoredDefinition
 from perdure.stores.sqlite.driver import Connection
 from perdure.stores.sqlite.queries import query
 from perdure.stores.sqlite.transaction import Transaction

@@ -17,7 +17,9 @@ from typing import Final
 import msgspec
 
 from perdure.model.errors import StoreError
-from perdure.stores.port import LEASE, WorkerInfo, WorkerSeen
+from perdure.stores.answers import WorkerSeen
+from perdure.stores.port import LEASE
+from perdure.stores.rows import WorkerInfo
 from perdure.stores.sqlite.driver import (
     Connection,
     Error,

@@ -23,7 +23,8 @@ from perdure import (
 from perdure.conformance.rows import worker
 from perdure.feed import WorkflowTimedOut
 from perdure.model.durations import SECOND
-from perdure.stores.port import CRASH_LIMIT, RunRow
+from perdure.stores.answers import RunRow
+from perdure.stores.port import CRASH_LIMIT
 from tests.unit.flow.test_codec import Sealed
 from tests.virtual.engines import client_on, engine_on
 from tests.virtual.loop import run

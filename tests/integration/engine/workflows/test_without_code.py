@@ -13,7 +13,7 @@ from perdure.client.run import Run
 from perdure.conformance.rows import worker
 from perdure.flow.workflow import Workflow
 from perdure.model.errors import NonDeterminism
-from perdure.stores.port import NEVER
+from perdure.stores.rows import NEVER
 from tests.virtual.engines import client_on, engine_on, killed
 from tests.virtual.loop import run
 from tests.virtual.stores import LateStore, VirtualStore

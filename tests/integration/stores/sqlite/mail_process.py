@@ -12,7 +12,8 @@ import random
 import sys
 
 from perdure.conformance.rows import commit, message, row, worker
-from perdure.stores.port import NEVER, Claim, Park
+from perdure.stores.answers import Claim
+from perdure.stores.rows import NEVER, Park
 from perdure.stores.sqlite import SqliteStore
 
 RUNS = 12

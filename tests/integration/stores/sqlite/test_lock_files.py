@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 from perdure.conformance.rows import key, new, start, worker
-from perdure.stores.port import LEASE, NEVER
+from perdure.stores.port import LEASE
+from perdure.stores.rows import NEVER
 from perdure.stores.sqlite import SqliteStore
 from perdure.stores.sqlite.locks import WorkerLocks
 

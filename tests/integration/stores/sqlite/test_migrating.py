@@ -15,7 +15,9 @@ import pytest
 from perdure.codec.journal import decode_row
 from perdure.conformance.rows import BODY, BORN, HASH, commit, key, message, row, worker
 from perdure.kernel.actions import Claimed
-from perdure.stores.port import LEASE, NEVER, Posted
+from perdure.stores.answers import Posted
+from perdure.stores.port import LEASE
+from perdure.stores.rows import NEVER
 from perdure.stores.sqlite import SqliteStore
 from perdure.stores.sqlite.driver import Connection, sqlite3
 from perdure.stores.sqlite.migrate import VERSION, _apply

@@ -15,7 +15,8 @@ from pathlib import Path
 import pytest
 
 from perdure.conformance.rows import commit, key, new, row, start, worker
-from perdure.stores.port import LEASE, NEVER
+from perdure.stores.port import LEASE
+from perdure.stores.rows import NEVER
 from perdure.stores.sqlite import SqliteStore
 from perdure.stores.sqlite.driver import has_wal_reset_bug, sqlite3
 from tests.integration.stores.sqlite.mail_process import RUNS

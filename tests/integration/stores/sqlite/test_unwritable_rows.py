@@ -12,7 +12,8 @@ import pytest
 
 from perdure.conformance.rows import key, new, row, start, worker
 from perdure.engine.lane import Lane
-from perdure.stores.port import JournalRow, Verdict
+from perdure.stores.answers import Verdict
+from perdure.stores.rows import JournalRow
 from perdure.stores.sqlite import SqliteStore
 
 

@@ -35,6 +35,10 @@ class Counted(dict[str, Any]):
         self.walks += 1
         return super().items()
 
+    def values(self) -> Any:
+        self.walks += 1
+        return super().values()
+
     def __iter__(self) -> Any:
         self.walks += 1
         return super().__iter__()
@@ -53,6 +57,7 @@ class Many:
 
     def apply(self, event: Any) -> None:
         assert self.machine.decide(event)
+        assert self.run.nodes is self.nodes, "looks at the nodes are not counted any more"
 
     def complete(self, node: str) -> None:
         self.apply(NodeCompleted(self.nodes[node].task, node, 0, text(None)))

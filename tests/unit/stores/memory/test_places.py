@@ -6,7 +6,7 @@ from __future__ import annotations
 from perdure.conformance.rows import key, new
 from perdure.stores.memory.places import Places
 from perdure.stores.memory.run import MemoryRun
-from perdure.stores.port import NEVER
+from perdure.stores.rows import NEVER
 
 
 def free(places: Places, n: int, ready_at: int, definition: str = "order") -> MemoryRun:

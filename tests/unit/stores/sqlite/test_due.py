@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from perdure.stores.port import Claim
+from perdure.stores.answers import Claim
 from perdure.stores.sqlite.due import BELIEVED, Due, Look
 
 NAMES = ("order",)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import pytest
 
 from perdure.model.errors import NotFound, StoreError
-from perdure.stores.port import NEVER, JournalRow, NewRun
+from perdure.stores.rows import NEVER, JournalRow, NewRun
 from perdure.stores.sqlite.driver import Connection, sqlite3
 from perdure.stores.sqlite.journal import commit_rows
 from perdure.stores.sqlite.migrate import VERSION

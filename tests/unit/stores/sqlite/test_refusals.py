@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from perdure.conformance.rows import new, row
-from perdure.stores.port import Finish, JournalRow, NewRun, Stall
+from perdure.stores.rows import Finish, JournalRow, NewRun, Stall
 from perdure.stores.sqlite.driver import Connection, IntegrityError, is_lasting, sqlite3
 from perdure.stores.sqlite.journal import commit_rows
 from perdure.stores.sqlite.migrate import VERSION

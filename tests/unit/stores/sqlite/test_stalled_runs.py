@@ -8,7 +8,7 @@ from contextlib import closing
 import pytest
 
 from perdure.conformance.rows import new, row
-from perdure.stores.port import JournalRow, Stall
+from perdure.stores.rows import JournalRow, Stall
 from perdure.stores.sqlite.driver import Connection, sqlite3
 from perdure.stores.sqlite.due import look
 from perdure.stores.sqlite.journal import commit_rows
