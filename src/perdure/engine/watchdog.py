@@ -71,13 +71,17 @@ class Watchdog:
             await asyncio.to_thread(self._thread.join)
 
     def _watch(self) -> None:
-        while not self._closed.wait(LOOK_EVERY):
+        # A loop that ended while it was asked whether it turns is asked nothing more.
+        while not self._closed.wait(LOOK_EVERY) and not self._over():
             try:
                 self.look(time.monotonic())
             except Exception:
-                if self._loop is None or self._loop.is_closed():
-                    return  # there is nothing left to watch
-                _log.exception("the watchdog failed")
+                if not self._over():
+                    _log.exception("the watchdog failed")
+
+    def _over(self) -> bool:
+        """Whether there is nothing left to watch."""
+        return self._loop is None or self._loop.is_closed()
 
     def look(self, now: float) -> None:
         """See whether the loop has turned since the last look. Raises RuntimeError when it is

@@ -205,7 +205,9 @@ def test_its_thread_ends_with_the_engine() -> None:
     run(main())
 
 
-def test_its_thread_ends_with_the_loop(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("asked", [False, True])
+def test_its_thread_ends_with_the_loop(monkeypatch: pytest.MonkeyPatch, asked: bool) -> None:
+    """Also where the loop ends while it is being asked whether it turns."""
     monkeypatch.setattr("perdure.engine.watchdog.LOOK_EVERY", 0.001)
     shell: Any = SimpleNamespace(
         store=SimpleNamespace(extend=lambda w: True), worker="w", lease_over=time.monotonic() + 99
@@ -214,6 +216,9 @@ def test_its_thread_ends_with_the_loop(monkeypatch: pytest.MonkeyPatch) -> None:
 
     async def main() -> None:
         dog.open()
+        if asked:
+            monkeypatch.setattr(dog, "_answer", lambda: None)
+            await asyncio.sleep(0.01)
 
     asyncio.run(main())
     assert dog._thread is not None
