@@ -27,6 +27,7 @@ from perdure.kernel.actions import (
     ReopenRun,
     RequestStop,
     ResolveWait,
+    Transition,
 )
 from perdure.kernel.code.call import EARLIER, WAIT, Call
 from perdure.kernel.code.loop import Timer
