@@ -291,7 +291,7 @@ class Context:
     def saga(self) -> AbstractAsyncContextManager[Undo]:
         """`async with ctx.saga() as saga:`: what it did is undone if it is left by an exception
         or a cancel, in reverse order of completion; then the exception goes on."""
-        return Undo(self.logger)
+        return Undo(self.logger, self._calls)
 
     # ------------------------------------------------------------------ changes
 

@@ -16,12 +16,13 @@ from functools import partial
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, ParamSpec, Self, TypeVar
 
-from perdure.kernel.code.call import CLEANING, SCOPE, UNDOES, Scope
+from perdure.kernel.code.call import CLEANING, EARLIER, SCOPE, UNDOES, Scope
 from perdure.kernel.code.stuck import ContinueAsNew, Evicted
 from perdure.model.errors import Failure
 
 if TYPE_CHECKING:
     from perdure.flow.step import Step
+    from perdure.kernel.code.calls import Calls
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -63,17 +64,22 @@ class _Made:
 class Undo:
     """`async with ctx.saga() as saga:`; leaving it by an exception or a cancel undoes."""
 
-    def __init__(self, logger: logging.LoggerAdapter[logging.Logger]) -> None:
+    def __init__(self, logger: logging.LoggerAdapter[logging.Logger], calls: Calls) -> None:
         self._logger = logger
+        self._calls = calls
         self._undos: list[Undoing] = []
         self._made = _Made(None)
         #: What each undo is of, where that is said.
         self._of: list[_Made | None] = []
+        #: Whether one of them may be of a call before the scope: it was said before any call in it.
+        self._earlier = False
         #: Undos that failed for good: somebody must look.
         self.failed: list[Exception] = []
 
     def undo(self, step: Step[P, Any], /, *args: P.args, **kwargs: P.kwargs) -> None:
         """Undo by this call, should it come to that."""
+        if not self._made.nodes and self._calls.made:
+            self._earlier = True
         self._keep(partial(step, *args, **kwargs), None)
 
     async def run(
@@ -106,6 +112,8 @@ class Undo:
     def _first_undone(self) -> str | None:
         """The first call of which something may be taken back: where nobody says which one an undo
         is of, it may be any."""
+        if self._earlier:
+            return EARLIER
         place = min((0 if of is None else of.place for of in self._of), default=0)
         nodes = self._made.nodes
         return nodes[place] if place < len(nodes) else None

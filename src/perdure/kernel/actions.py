@@ -69,7 +69,8 @@ class CreateTask(Action, frozen=True, tag="CreateTask"):
     #: Of a workflow's call with a large input: what the input is compared by on replay.
     digest: str | None = None
     #: Of a workflow's call that takes back what was done: the first call of which something may be
-    #: taken back with it. A retry that drops this one makes that one again.
+    #: taken back with it; "" where that may be any. A retry that drops this one makes that one
+    #: again.
     undoes: str | None = None
     #: Of a `waiting` task: when its timer is due (µs since the epoch), and the signal it awaits.
     wake_at: int | None = None

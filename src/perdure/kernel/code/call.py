@@ -38,6 +38,8 @@ class Scope(Protocol):
 #: Set where what is called takes back what was done; and what is the first call that it may be of.
 CLEANING: Final[ContextVar[bool]] = ContextVar("perdure_cleaning", default=False)
 UNDOES: Final[ContextVar[str | None]] = ContextVar("perdure_undoes", default=None)
+#: What stands there where it may be of a call before the scope, and nobody says of which.
+EARLIER: Final = ""
 #: The innermost scope that a call is made in.
 SCOPE: Final[ContextVar[Scope | None]] = ContextVar("perdure_scope", default=None)
 

@@ -60,8 +60,8 @@ class Calls:
     """One run's open calls. `recorded` is set while a recorded transition is replayed."""
 
     __slots__ = (
-        "_answers", "_counts", "_patches", "actions", "deps", "loop", "new_timers", "open",
-        "payloads", "plain", "recorded", "run", "stop_seen", "stuck", "waiting",
+        "_answers", "_counts", "_patches", "actions", "deps", "loop", "made", "new_timers",
+        "open", "payloads", "plain", "recorded", "run", "stop_seen", "stuck", "waiting",
     )  # fmt: skip
 
     def __init__(self, run: Run, deps: Deps) -> None:
@@ -82,6 +82,8 @@ class Calls:
         self.payloads: dict[str, Raw] = {}
         #: Whether the code has been told to end.
         self.stop_seen = False
+        #: Whether it has made a call that may have an effect.
+        self.made = False
         self._patches: dict[str, bool] | None = None
         self._counts: dict[str, int] = {}
         self._answers = 0
@@ -105,6 +107,7 @@ class Calls:
         call.cleaning = self.stop_seen or CLEANING.get()
         if call.cleaning:
             call.undoes = UNDOES.get()
+        self.made = True
         if (scope := SCOPE.get()) is not None:
             scope.made(call.node)
         loop.idle = self._answers = 0

@@ -8,9 +8,10 @@ then: what was sent is never lost.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from typing import Any
+from typing import Any, Final
 
 from msgspec import Raw
 
@@ -19,14 +20,16 @@ from perdure.kernel.actions import (
     CancelTasks,
     CompleteTask,
     ConsumeSignal,
+    Continued,
     CreateTask,
     FailTask,
     FinishRun,
     ReopenRun,
     RequestStop,
     ResolveWait,
+    Transition,
 )
-from perdure.kernel.code.call import WAIT, Call
+from perdure.kernel.code.call import EARLIER, WAIT, Call
 from perdure.kernel.code.loop import Timer
 from perdure.kernel.code.replay import Script, script_of, still_asked, without
 from perdure.kernel.code.running import Running
@@ -34,6 +37,9 @@ from perdure.kernel.events import RunRetried
 from perdure.kernel.protocol import Load
 from perdure.model.errors import InvalidRequest, RunActive
 from perdure.model.guesses import did_you_mean
+
+#: Behind every transition.
+_NO_END: Final = sys.maxsize
 
 
 def on_run_retried(machine: Running, event: RunRetried) -> str | Load | None:
@@ -44,7 +50,7 @@ def on_run_retried(machine: Running, event: RunRetried) -> str | Load | None:
     if run.status == "running":
         raise RunActive("the run has not ended: cancel it first")
     script = script_of(machine.past)
-    kept = _before_undone(script, _point(script, event.node), event.node)
+    kept = _before_undone(script, machine.past, _point(script, event.node), event.node)
     reset = frozenset(_open_after(script, kept)) | ({event.node} if event.node else set())
     before = without(script.transitions, reset, kept)
     apart = tuple(node for node in script.apart if node not in machine.outputs)
@@ -110,21 +116,15 @@ def _point(script: Script, node: str | None) -> int:
     return script.transitions[-1][0]
 
 
-def _before_undone(script: Script, kept: int, node: str | None) -> int:
+def _before_undone(script: Script, past: Sequence[Transition], kept: int, node: str | None) -> int:
     """The point, or an earlier one: what was taken back after it must not count as done, so that
     what is made anew begins with it. Raises InvalidRequest where another point was asked for."""
-    created: dict[str, int] = {}
-    undone: list[tuple[int, str]] = []
-    for place, transition in script.transitions:
-        for action in transition.actions:
-            if isinstance(action, CreateTask):
-                created[action.node] = place
-                if action.undoes is not None:
-                    undone.append((place, action.undoes))
+    asked = _asked(past)
+    undone = list(_undone(script))
     while earlier := [
-        (created[first], first)
-        for place, first in undone
-        if place > kept and created.get(first, kept) < kept
+        (asked[first], first)
+        for until, _, first in undone
+        if until > kept and asked.get(first, kept) < kept
     ]:
         kept, first = min(earlier)
         if node is not None:
@@ -132,7 +132,43 @@ def _before_undone(script: Script, kept: int, node: str | None) -> int:
                 f"what {first} did was taken back after {node} was called: go on from {first}, or "
                 "from a call before it"
             )
+    for until, undo, first in undone:
+        if first == EARLIER and until > kept > min(asked.values()) and node is None:
+            raise InvalidRequest(
+                f"{undo} took back what may have been done before its saga, and nobody says by "
+                "which call: name the one to go on from, with from_node or --from CALL"
+            )
     return kept
+
+
+def _undone(script: Script) -> Iterator[tuple[int, str, str]]:
+    """The calls that undo: until when each may have done so, and the first call it may be of."""
+    calls: dict[str, tuple[int, str, str]] = {}
+    for place, transition in script.transitions:
+        for action in transition.actions:
+            if isinstance(action, CreateTask) and action.undoes is not None:
+                calls[action.node] = (place, action.node, action.undoes)
+            elif isinstance(action, CompleteTask) and action.node in calls:
+                yield (place, *calls.pop(action.node)[1:])
+            elif isinstance(action, FailTask) and action.node in calls:
+                yield calls.pop(action.node)
+    yield from ((_NO_END, *call[1:]) for call in calls.values())
+
+
+def _asked(past: Sequence[Transition]) -> dict[str, int]:
+    """When the code asked for each call first: one that a retry made again it had asked for before,
+    and what it asked for since may have an outcome."""
+    asked: dict[str, int] = {}
+    for place, transition in enumerate(past, 1):
+        for action in transition.actions:
+            if isinstance(action, Continued):
+                asked = {}
+            elif isinstance(action, ReopenRun):
+                kept = action.kept or 0
+                asked = {node: at for node, at in asked.items() if at <= kept}
+            elif isinstance(action, CreateTask):
+                asked.setdefault(action.node, place)
+    return asked
 
 
 def _open_after(script: Script, kept: int) -> Iterator[str]:

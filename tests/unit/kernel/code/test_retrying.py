@@ -6,11 +6,13 @@ import asyncio
 from typing import Any
 
 import pytest
+from msgspec import json
 
 from perdure import step
 from perdure.flow.context import Context
 from perdure.flow.signal import Channel, Signal
 from perdure.flow.workflow import Workflow, workflow
+from perdure.kernel.actions import CreateTask
 from perdure.kernel.code.call import SCOPE
 from perdure.kernel.events import RunRetried
 from perdure.model.errors import InvalidRequest, RunActive
@@ -333,6 +335,96 @@ def test_where_nobody_says_what_an_undo_is_of_it_may_be_of_the_first_call() -> N
     board.complete("refund")
     board.retry()
     assert board.pending == ["note"]
+
+
+@named
+async def before(ctx: Context) -> list[Any]:
+    first = await charge(1)
+    async with ctx.saga() as saga:
+        saga.undo(refund, first)
+        return [first, await ship("a")]
+
+
+def test_what_was_done_before_the_saga_that_took_it_back_is_asked_for() -> None:
+    board = Board(before)
+    board.complete("charge", 1)
+    board.fail("ship")
+    board.complete("refund")
+    with pytest.raises(InvalidRequest, match="refund took back what may have been done before"):
+        board.retry()
+    board.retry("charge")
+    assert board.pending == ["charge"]
+    board.complete("charge", 2)
+    board.reload()
+    board.complete("ship", "there")
+    assert board.result == [2, "there"]
+
+
+def test_nothing_was_done_before_a_saga_that_comes_first() -> None:
+    @named
+    async def first(ctx: Context) -> Any:
+        async with ctx.saga() as saga:
+            saga.undo(refund, 1)
+            return [await charge(1), await ship("a")]
+
+    board = Board(first)
+    board.complete("charge", 1)
+    board.fail("ship")
+    board.complete("refund")
+    board.retry()
+    assert board.pending == ["charge"]
+
+
+@named
+async def at_once(ctx: Context) -> list[Any]:
+    async with ctx.saga() as saga:
+        await note("begun")
+        return list(await asyncio.gather(charge(1), ship("a"), saga.run(charge, 2, undo=refund)))
+
+
+def test_a_call_that_fails_while_others_are_taken_back_is_no_place_to_go_on_from() -> None:
+    board = Board(at_once)
+    board.complete("note")
+    board.complete("charge#2", 2)
+    board.fail("charge")
+    board.fail("ship")
+    board.complete("refund")
+    board.retry()
+    assert sorted(board.pending) == ["charge", "charge#2", "ship"], "no refund for the second time"
+
+
+def test_a_call_that_a_retry_made_again_was_asked_for_before() -> None:
+    @named
+    async def beside(ctx: Context) -> list[Any]:
+        async with ctx.saga() as saga:
+
+            async def paid() -> int:
+                amount = await charge(1)
+                saga.undo(refund, amount)
+                return amount
+
+            return list(await asyncio.gather(ship("a"), paid(), charge(2)))
+
+    board = Board(beside)
+    paid = next(node for node in board.pending if input_of(board, node) == 1)
+    other = next(node for node in board.pending if input_of(board, node) == 2)
+    board.complete(paid, 1)
+    board.fail(other)
+    board.fail("refund")
+    board.retry()
+    assert sorted(board.pending) == ["refund", "ship"]
+    board.fail("ship")
+    board.complete("refund")
+    board.retry()
+    assert sorted(board.pending) == sorted(["ship", paid, other]), "what is refunded is not paid"
+
+
+def input_of(board: Board, node: str) -> Any:
+    task = board.run.nodes[node].task
+    actions = [action for one in board.journal for action in one.actions]
+    made = next(a for a in actions if isinstance(a, CreateTask) and a.task == task)
+    assert made.input is not None
+    return json.decode(made.input)
 
 
 def test_an_undo_that_failed_is_made_again_alone() -> None:
