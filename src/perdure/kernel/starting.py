@@ -6,9 +6,13 @@ is refused to whoever asked, and nothing is recorded (G-98).
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from perdure.kernel.actions import CreateTask, OpenRun, ReopenRun
 from perdure.kernel.events import RunRetried, RunStarted
+from perdure.kernel.plan import undo_of
 from perdure.kernel.routing import activate, propagate
+from perdure.kernel.run import Run
 from perdure.kernel.turn import Turn
 from perdure.model.errors import InvalidRequest, RunActive
 from perdure.model.guesses import did_you_mean
@@ -67,7 +71,8 @@ def on_run_retried(turn: Turn, event: RunRetried) -> None:
     also at every node whose work was undone.
 
     Those and all behind them are reset; the rest stays, recorded choices included (G-91). Raises
-    RunActive while anything is active, InvalidRequest for a node that is not there.
+    RunActive while anything is active, InvalidRequest for a node that is not there, and where no
+    node is named and one would be done again whose undo failed.
     """
     run, plan = turn.run, turn.plan
     if run.status == "new":
@@ -76,6 +81,8 @@ def on_run_retried(turn: Turn, event: RunRetried) -> None:
         raise RunActive(f"the run still has {run.active} active task(s): cancel it first")
     again = _restarts(turn, event.node)
     behind = plan.shape.behind(again)
+    if event.node is None:
+        _refuse_doing_twice(run, behind)
     gone = [node for node in run.nodes if node not in plan.nodes]
     turn.emit_reopen(
         ReopenRun(
@@ -120,6 +127,17 @@ def _restarts(turn: Turn, node: str | None) -> list[str]:
             "name the node to begin at, with from_node or --from NODE"
         )
     return again
+
+
+def _refuse_doing_twice(run: Run, nodes: Iterable[str]) -> None:
+    """What could not be undone is done still: somebody must look before it is done again."""
+    for node in nodes:
+        state, undo = run.nodes.get(node), run.nodes.get(undo_of(node))
+        if state is not None and state.status == "completed" and undo is not None:
+            raise InvalidRequest(
+                f"what node {node} did could not be undone, and would be done again: see to it, "
+                "then name the node to begin at, with from_node or --from NODE"
+            )
 
 
 def _refuse_routing_errors(turn: Turn) -> None:

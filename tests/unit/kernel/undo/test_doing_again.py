@@ -72,6 +72,22 @@ def test_what_could_not_be_undone_stays_done_and_is_undone_with_the_next_failure
     assert undo_all(h).failure.details["undone"] == ["a"]
 
 
+@pytest.mark.rule("D-8")
+def test_what_could_not_be_undone_is_not_done_again_unless_somebody_says_so(saga: Saga) -> None:
+    h = line(saga, "a", "b", "c")
+    h.start()
+    h.complete("a")
+    h.complete("b")
+    h.fail("c")
+    h.fail("b~undo", "closed")
+    undo_all(h)
+    with pytest.raises(InvalidRequest, match="what node b did could not be undone, and would be"):
+        h.retry()
+    assert (h.run.status, h.status("b")) == ("failed", "completed")
+    assert dispatched(h.retry("c")) == ["a"]
+    assert h.status("b") == "unreached"
+
+
 @pytest.mark.rule("D-8", "S-15")
 def test_a_retry_completes_what_was_given_up(saga: Saga) -> None:
     h = side_by_side(saga, "a", "b", "c")
