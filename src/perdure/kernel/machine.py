@@ -48,7 +48,7 @@ from perdure.kernel.stopping import (
     stop_the_rest,
 )
 from perdure.kernel.straight import straight_on
-from perdure.kernel.tasks import complete, schedule, stale
+from perdure.kernel.tasks import complete, stale
 from perdure.kernel.turn import NeedLoad, Turn
 from perdure.kernel.wakes import on_signal_received, on_timer_fired
 from perdure.model.errors import InvalidRequest
@@ -128,14 +128,8 @@ def on_node_completed(turn: Turn, event: NodeCompleted) -> None:
     if turn.ignored is not None:
         return
     complete(turn, event)
-    run, plan = turn.run, turn.plan
-    if run.status != "running":
-        return
-    straight = plan.straight.get(event.node)
-    if straight is None:
-        propagate(turn, plan.shape.successors.get(event.node, ()))
-    elif straight.id not in run.nodes and not (run.failures and turn.gives_up):
-        schedule(turn, straight)
+    if turn.run.status == "running":
+        propagate(turn, turn.plan.shape.successors.get(event.node, ()))
 
 
 def on_node_failed(turn: Turn, event: NodeFailed) -> None:

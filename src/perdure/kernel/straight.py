@@ -36,16 +36,16 @@ def straight_on(turn: Turn, event: NodeCompleted, then: PlannedNode, now: int) -
     ):
         return None
     turn.remember(node, event.output)
-    input = turn.plan.constants.get(follower)
-    if input is None:
-        turn.now = now
-        try:
+    turn.now = now
+    try:
+        input = turn.plan.constants.get(follower)
+        if input is None:
             input = resolved(turn, then)
-        except Exception:  # the general way meets it again, and records or loads
-            turn.outputs.pop(node, None)
-            turn.views.pop(node, None)
-            return None
-    task = turn.deps.new_id()
+        task = turn.deps.new_id()
+    except Exception:  # the general way meets it again: it records, loads or raises
+        turn.outputs.pop(node, None)
+        turn.views.pop(node, None)
+        return None
     run.completed = number = run.completed + 1
     nodes[node] = NodeState(before.task, "completed", before.attempt, None, number)
     nodes[follower] = NodeState(task, "pending", 0, None, 0, now)

@@ -6,10 +6,11 @@ import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec import Raw
 from msgspec.structs import force_setattr
 
 from perdure.kernel.actions import Transition
-from perdure.kernel.events import Event
+from perdure.kernel.events import Event, NodeCompleted
 from perdure.model.errors import InvalidRequest
 from tests.property.kernel.graphs import Drawn, graphs
 from tests.property.kernel.test_restless import REFUSALS, Data, Restless
@@ -74,3 +75,18 @@ def test_only_an_edge_that_stands_alone_and_leads_to_a_worker_is_straight() -> N
     pairs = ["ab", "bc", "bd", "ce", "de", "es", "sx", "sy", "xj", "yj", "jw", "wz"]
     plan = plan_of(nodes, [{"from": pair[0], "to": pair[1]} for pair in pairs])
     assert {source: node.id for source, node in plan.straight.items()} == {"a": "b", "w": "z"}
+
+
+def test_a_straight_step_that_gets_no_id_changes_nothing_and_is_decided_later() -> None:
+    nodes = [task("a"), task("b", {"read": "{{tasks.a.output}}"})]
+    h = Harness(plan_of(nodes, [{"from": "a", "to": "b"}]), live=True)
+    h.start({})
+    before, outputs = shown(h.run), dict(h.machine.outputs)
+    ids, h._ids = h._ids, iter(())
+    with pytest.raises(StopIteration):
+        h.machine.decide(NodeCompleted(h.nodes["a"].task, "a", 0, Raw(b"1")))
+    assert (shown(h.run), h.machine.outputs) == (before, outputs)
+    h._ids = ids
+    assert [type(action).__name__ for action in h.complete("a").actions] == [
+        "CompleteTask", "CreateTask", "DispatchTask",
+    ]  # fmt: skip

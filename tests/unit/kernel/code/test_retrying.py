@@ -214,12 +214,18 @@ async def undone(ctx: Context) -> list[Any]:
     return [first, second]
 
 
-def test_what_was_taken_back_is_done_again() -> None:
+def refunded() -> Board:
+    """A run that was paid and could not be shipped."""
     board = Board(undone)
     board.complete("note")
     board.complete("charge", 1)
     board.fail("ship")
     board.complete("refund")
+    return board
+
+
+def test_what_was_taken_back_is_done_again() -> None:
+    board = refunded()
     assert board.end.status == "failed"
     board.retry()
     assert board.pending == ["charge"], "else it would be shipped and not be paid"
@@ -256,11 +262,7 @@ def test_a_retry_may_fail_and_be_taken_back_once_more() -> None:
 
 
 def test_a_call_after_what_was_taken_back_is_no_place_to_go_on_from() -> None:
-    board = Board(undone)
-    board.complete("note")
-    board.complete("charge", 1)
-    board.fail("ship")
-    board.complete("refund")
+    board = refunded()
     with pytest.raises(
         InvalidRequest, match="what charge did was taken back after ship was called"
     ):
