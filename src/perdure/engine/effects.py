@@ -66,11 +66,12 @@ class Effects:
 
     def carry_out(self, live: LiveRun, transitions: Sequence[Transition]) -> None:
         """Everything these durable transitions order. What goes wrong stalls the run."""
-        shell, inputs = self.shell, live.inputs
+        inputs = live.inputs
         action: Any
         try:
             for transition in transitions:
-                for action in transition.actions:
+                actions = transition.actions
+                for action in actions:
                     kind = type(action)
                     if kind is CompleteTask:
                         stored = inputs.pop(action.node, None)
@@ -87,8 +88,8 @@ class Effects:
                         )
                     elif (effect := _EFFECTS.get(kind)) is not None:
                         effect(self, live, action)
-                if shell.observers:
-                    shell.show(live, transition)
+                if self.shell.observers:
+                    self.shell.show(live, transition)
         except Exception as error:
             _log.exception("%s/%s cannot go on", live.definition.name, live.run_id)
             live.stall(f"the engine could not carry out what was decided: {error!r}")
@@ -112,25 +113,25 @@ class Effects:
         if not_before and not_before > self.shell.clock.now():
             live.timers.arm(node, not_before, partial(self._due, live, node, task, number))
             return
-        stored = live.inputs[node]
+        stored, handling = live.inputs[node], live.machine.handlings[node]
         place = stored.place
         if isinstance(place, tuple):
             live.fetching += 1
             self.shell.spawn(self._fetch_input(live, node, task, number, stored))
             return
-        handling = live.machine.handlings[node]
         told = around(live, handling) if handling.around else None
         if isinstance(told, list):
             live.fetching += 1
             self.shell.spawn(self._fetch_around(live, node, task, number, stored, told))
             return
+        work = live.work
         order = Order(
             live.workflow, live.run_id, node, handling.type, task, number, UNSET,
             handling.timeout, handling.step, told, place, stored.secrets,
         )  # fmt: skip
-        if live.work.before:
-            order.before = (task, number) in live.work.before
-        live.work.orders.append(order)
+        if work.before:
+            order.before = (task, number) in work.before
+        work.orders.append(order)
 
     def _due(self, live: LiveRun, node: str, task: str, number: int) -> None:
         self.dispatch(live, node, task, number, 0)

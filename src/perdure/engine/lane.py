@@ -72,7 +72,12 @@ class Lane(Generic[Row, Answer]):
             elif len(waiting) >= self._most and self._under_way is None:
                 self._flush()  # a whole batch: the store may begin while others are decided
         elif self._at_once or self._alone():
-            self._write([(row, then)])
+            self._under_way = alone = [(row, then)]
+            answered = partial(self._answered, alone)
+            try:
+                self._send((row,), answered)
+            except Exception as error:
+                answered(error)
         else:
             waiting.append((row, then))
             self._scheduled = True

@@ -180,11 +180,13 @@ class LiveRun:
 
     def deliver(self, event: Any) -> None:
         """Take an event; decide, submit, and start what is durable."""
-        if self.inbox is None and not (self._pumping or self.parking or self._deciding):
-            self._pump(event)  # nothing stands before it
-        else:
+        if self.inbox is not None or self._pumping or self.parking or self._deciding:
             self._queue((event,))
             self.pump()
+        elif self.under_way or self._decided or self._sending or self._begins or self.dead:
+            self._pump(event)
+        else:
+            self._pump_alone(event)
 
     def post(self, messages: Iterable[Mail], *then: Any) -> None:
         """Take messages, in whatever order they come (what is missing is fetched), then events."""
@@ -205,6 +207,20 @@ class LiveRun:
         """Decide on everything that came, then hand the decisions to the committer."""
         if not self._pumping and not self.parking:
             self._pump(None)
+
+    def _pump_alone(self, event: Any) -> None:
+        """The same for an event before which nothing stands, in a run with nothing under way."""
+        self._pumping = True
+        try:
+            self._decide(event)
+            if self._decided:
+                self._submit()
+        finally:
+            self._pumping = False
+        if self.inbox is not None or self._decided or self._begins:
+            self.pump()  # they came meanwhile
+        elif not self.dead and len((work := self.work).orders) > work.free:
+            work.start()
 
     def _pump(self, first: Any) -> None:
         """The same; `first` stands before what is in the inbox."""

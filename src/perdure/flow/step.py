@@ -48,7 +48,6 @@ class Step(Generic[P, R]):
     _priority: int
     _label: str
     _is_async: bool
-    _binder: Binder | None
     _base: Step[P, R]
     #: Whether its types could be looked at where it was declared.
     types_known: bool
@@ -144,22 +143,22 @@ class Step(Generic[P, R]):
         """The arguments of a call made inside a workflow. Raises InvalidRequest."""
         return self.packer.unpack(value)
 
-    def bind(self, input: Any = UNSET) -> Arguments:
+    @cached_property
+    def bind(self) -> Callable[..., Arguments]:
         """The function's arguments from a JSON value, for a call by name (see Binder).
 
         `bind()` is a call without input. Raises InvalidRequest.
         """
-        return self._bound().bind(input)
+        return self._binder.bind
 
     def misfits(self, input: Any = UNSET) -> list[Misfit]:
         """What a call by name with this input would be refused for, told before a run: the place
         below the input, what is wrong, what to do. What is not known yet is UNKNOWN in it."""
-        return misfits(self._bound(), input)
+        return misfits(self._binder, input)
 
-    def _bound(self) -> Binder:
-        if self._binder is None:
-            self._binder = Binder(self._name, self._fn)
-        return self._binder
+    @cached_property
+    def _binder(self) -> Binder:
+        return Binder(self._name, self._fn)
 
     def with_options(
         self,
@@ -264,7 +263,6 @@ def step(
         made._queue = problems.of(check_name, queue, "queue") or ""
         made._priority = problems.of(declaring.checked_priority, priority) or 0
         made._label = ""
-        made._binder = None
         made._base = made
         made.types_known = problems.of(legible.check_function, function) is not False
         problems.raise_any()

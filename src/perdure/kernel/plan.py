@@ -202,7 +202,7 @@ def handlings_of(plan: GraphPlan) -> dict[str, Handling]:
 
 def straight_edges(plan: GraphPlan) -> dict[str, PlannedNode]:
     """The edges that are the only one out of their source and into their target, where the source
-    is no SWITCH and the target is executed by a worker."""
+    is no SWITCH and the target is executed by a worker, always and without secrets."""
     found = {}
     for node, after in plan.shape.successors.items():
         if len(after) == 1 and node not in plan.choices:
@@ -210,6 +210,7 @@ def straight_edges(plan: GraphPlan) -> dict[str, PlannedNode]:
             if (
                 follower.works
                 and follower.gate is None
+                and follower.secrets is None
                 and len(plan.shape.incoming[follower.id]) == 1
             ):
                 found[node] = follower

@@ -19,42 +19,42 @@ from perdure.kernel.turn import Turn
 def straight_on(turn: Turn, event: NodeCompleted, then: PlannedNode, now: int) -> Transition | None:
     """The decision, where nothing is in its way: the run goes forward, nothing has failed, the
     report is the awaited one's and `then` was not reached."""
-    run, node, follower = turn.run, event.node, then.id
-    nodes = run.nodes
+    run, node, task, output = turn.run, event.node, event.task, event.output
+    nodes, follower, attempt = run.nodes, then.id, event.attempt
     before = nodes.get(node)
     if (
         before is None
+        or before.task != task
         or before.status != "pending"
-        or before.task != event.task
-        or before.attempt != event.attempt
+        or before.attempt != attempt
         or event.metadata is not None
-        or then.secrets is not None
         or run.status != "running"
         or run.failures
         or follower in nodes
         or turn.drawn
     ):
         return None
-    turn.remember(node, event.output)
+    if turn.kept is None or node in turn.kept:
+        turn.outputs[node] = output
     turn.now = now
     try:
         input = turn.plan.constants.get(follower)
         if input is None:
             input = resolved(turn, then)
-        task = turn.deps.new_id()
+        next_task = turn.deps.new_id()
     except Exception:  # the general way meets it again: it records, loads or raises
         turn.outputs.pop(node, None)
         turn.views.pop(node, None)
         return None
     run.completed = number = run.completed + 1
-    nodes[node] = NodeState(before.task, "completed", before.attempt, None, number)
-    nodes[follower] = NodeState(task, "pending", 0, None, 0, now)
+    nodes[node] = NodeState(task, "completed", attempt, None, number)
+    nodes[follower] = NodeState(next_task, "pending", 0, None, 0, now)
     run.at, run.crashes = now, 0
     return Transition(
         now,
         [
-            CompleteTask(event.task, node, event.attempt, event.output),
-            CreateTask(task, follower, "pending", input),
-            DispatchTask(task, follower, 0, 0, then.queue),
+            CompleteTask(task, node, attempt, output),
+            CreateTask(next_task, follower, "pending", input),
+            DispatchTask(next_task, follower, 0, 0, then.queue),
         ],
     )

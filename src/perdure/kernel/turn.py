@@ -43,8 +43,8 @@ class Turn:
     """One run's snapshot, its definition's plan, and the decision in the making."""
 
     __slots__ = (
-        "_kept", "_new_id", "_saved", "_scope", "_undo", "_used", "_whole", "actions", "answers",
-        "deps", "drawn", "ignored", "now", "outputs", "payloads", "plan", "run",
+        "_new_id", "_saved", "_scope", "_undo", "_used", "_whole", "actions", "answers", "deps",
+        "drawn", "ignored", "kept", "now", "outputs", "payloads", "plan", "run",
         "signal_delivered", "views",
     )  # fmt: skip
 
@@ -74,7 +74,8 @@ class Turn:
         #: Ids drawn for decisions that were not made: they are drawn again first.
         self.drawn: list[str] = []
         self._used = 0
-        self._kept = plan.kept
+        #: See GraphPlan.kept.
+        self.kept = plan.kept
 
     # ------------------------------------------------------------------ one decision
 
@@ -185,7 +186,7 @@ class Turn:
 
     def remember(self, node: str, output: Raw) -> None:
         """A node completed with this output; kept only if something may read it."""
-        if self._kept is None or node in self._kept:
+        if self.kept is None or node in self.kept:
             self.outputs[node] = output
 
     def loaded(self, load: Load, answer: Loaded) -> None:

@@ -50,6 +50,10 @@ class RunnableStep(Named, Protocol):
     def bind(self, input: Any = ..., /) -> tuple[tuple[Any, ...], dict[str, Any]]: ...
 
 
+#: A step, and what a call of it takes.
+_Call = tuple[RunnableStep, Callable[..., tuple[tuple[Any, ...], dict[str, Any]]], Any, bool]
+
+
 class TaskHandler:
     """Runs the steps given, found by `attempt.input["step"]`, with `attempt.input["input"]`.
 
@@ -59,11 +63,9 @@ class TaskHandler:
 
     def __init__(self, steps: Mapping[str, RunnableStep], threads: int | None = None) -> None:
         self._steps = dict(steps)
-        #: What each attempt asks of its step, asked once.
+        #: What each attempt asks of its step, asked once; of `_calls` when it is first called.
         self._limits = {name: s.timeout_us for name, s in self._steps.items() if s.timeout_us}
-        self._calls = {
-            name: (step.bind, step.fn, step.is_async) for name, step in self._steps.items()
-        }
+        self._calls: dict[str, _Call] = {}
         self._policies = {name: step.retry.policy for name, step in self._steps.items()}
         self._threads = threads or min(32, (os.cpu_count() or 1) + 4)
         self._executor: Threads | None = None
@@ -98,16 +100,26 @@ class TaskHandler:
         function; what the function raised. When it is cancelled at the moment a `def` ends, the
         outcome is returned and the cancellation left to be seen in `Task.cancelling()`.
         """
-        name = _step_name(attempt)
-        call = self._calls.get(name)
-        if call is None:
-            raise self._missing(name, attempt)
-        bind, function, is_async = call
+        input = attempt.input
+        name = input.get("step") if type(input) is dict else None
+        call = self._calls.get(name) if type(name) is str else None
+        step, bind, function, is_async = call or self._call(attempt)
         try:
-            args, kwargs = bind(attempt.input.get("input", UNSET))
+            args, kwargs = bind(input.get("input", UNSET))
         except InvalidRequest as error:
             raise Permanent(error) from error
-        return self.perform(self._steps[name], function, is_async, context, args, kwargs)
+        if is_async:
+            made: Coroutine[Any, Any, Any] = function(*args, **kwargs)
+            return made
+        return self.perform(step, function, is_async, context, args, kwargs)
+
+    def _call(self, attempt: Attempt) -> _Call:
+        name = _step_name(attempt)
+        step = self._steps.get(name)
+        if step is None:
+            raise self._missing(name, attempt)
+        call = self._calls[name] = step, step.bind, step.fn, step.is_async
+        return call
 
     def perform(
         self,
