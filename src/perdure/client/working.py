@@ -3,7 +3,7 @@ can, and nothing is started that could not run here."""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from perdure.client.calls import unfit
@@ -14,7 +14,7 @@ from perdure.engine.waiters import Waiters
 from perdure.flow.known import KnownWorkflow
 from perdure.flow.registry import Registry
 from perdure.model.definition import Definition
-from perdure.model.driving import Outcome, StartRequest
+from perdure.model.driving import StartRequest
 from perdure.model.errors import DefinitionError, NotFound
 from perdure.stores.answers import Posted, Started
 from perdure.stores.rows import Message
@@ -51,7 +51,7 @@ class Working:
     async def begin(self, request: StartRequest, /) -> Started | None:
         """See Local.begin. Raises DefinitionError for a graph whose calls do not fit its steps."""
         definition = request.definition
-        if isinstance(definition, KnownWorkflow):
+        if definition.kind == KnownWorkflow.kind and isinstance(definition, KnownWorkflow):
             return None
         served = self.shell.claims.serves(definition)
         why = self.unfit.get(definition.hash) if served else unfit(definition, self._registry)
@@ -63,7 +63,8 @@ class Working:
             # Served only once the store has it: what is served is not published again.
             await self.shell.publish(definition)
             self.shell.claims.add(definition)
-        return await self.shell.start(request)
+        started = self.shell.start(request)
+        return started if isinstance(started, Started) else await started
 
     async def _is_there(self, workflow: str, id: str) -> bool:
         try:
@@ -81,10 +82,9 @@ class Working:
         _refuse(missing_steps(request.definition, self._registry))
         await self.shell.retry(request)
 
-    def ending(self, workflow: str, id: str, /) -> Awaitable[Outcome | None] | None:
-        """See Local.ending."""
-        key = self.shell.key_of(workflow, id)
-        return None if key is None else self.waiters.told(key)
+    def live(self, workflow: str, id: str, /) -> bytes | None:
+        """See Local.live."""
+        return self.shell.key_of(workflow, id)
 
 
 if TYPE_CHECKING:

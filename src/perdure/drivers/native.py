@@ -8,7 +8,7 @@ through the runs in its memory.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from perdure.codec.values import JsonCodec
@@ -58,8 +58,8 @@ class Local(Protocol):
     async def retry(self, request: RetryRequest, /) -> None:
         """Let an ended run go on."""
 
-    def ending(self, workflow: str, id: str, /) -> Awaitable[Outcome | None] | None:
-        """How a run ends that is in memory; None for any other."""
+    def live(self, workflow: str, id: str, /) -> bytes | None:
+        """The key of a run that is in memory; None for any other."""
 
 
 class NativeDriver:
@@ -122,15 +122,24 @@ class NativeDriver:
         """See Driver.start."""
         if not self.is_open:
             await self.open()
-        return (await self.begin(request)).outcome != "exists"
+        started = None if self._local is None else await self._local.begin(request)
+        if started is None:
+            started = await self._begin_unowned(request)
+        return started.outcome != "exists"
 
     async def result(self, workflow: str, id: str, /) -> Outcome:
         """See Driver.result."""
-        ending = None if self._local is None else self._local.ending(workflow, id)
-        outcome = None if ending is None else await ending
-        if outcome is None:
-            outcome = await self.waiters.wait(await self.row(workflow, id))
-        return outcome
+        key = None if self._local is None else self._local.live(workflow, id)
+        if key is not None:
+            future = self.waiters.told(key)
+            try:
+                outcome = await future
+            except BaseException:  # whoever waited goes away
+                self.waiters.forget(key, future)
+                raise
+            if outcome is not None:
+                return outcome
+        return await self.waiters.wait(await self.row(workflow, id))
 
     async def status(self, workflow: str, id: str, /) -> RunStatus:
         """See Driver.status."""
@@ -194,10 +203,8 @@ class NativeDriver:
         """What decides a start or a retry."""
         return Deps(self.clock.now, self.ids.text, _no_chance, self.codec)
 
-    async def begin(self, request: StartRequest) -> Started:
-        """Start the run here, or write the start: whoever claims the run goes on with it."""
-        if self._local is not None and (started := await self._local.begin(request)) is not None:
-            return started
+    async def _begin_unowned(self, request: StartRequest) -> Started:
+        """Write the start: whoever claims the run goes on with it."""
         if not isinstance(request.definition, KnownWorkflow):  # the store has told us of that one
             await self.store.define(to_publish(request.definition, self.clock.now()))
         writer, key = self.ids.text(), self.ids.key()

@@ -111,8 +111,8 @@ class LiveRun:
         #: For other runs, to go with the next row; gone with the row under way.
         self._sending: Sequence[Outgoing] = ()
         self._sent: Sequence[Outgoing] = ()
-        #: What is being decided on, while that waits for values to be loaded or, without a
-        #: decision, to be tried again. Nothing else is decided meanwhile.
+        #: What is being decided on, while that waits for values or, without a decision, to be
+        #: tried again. Nothing else is decided meanwhile.
         self._deciding: tuple[Any, Decision | None] | None = None
         #: How the run is let go of, once the row under way is answered.
         self._leaving: RunChange | None = None
@@ -152,7 +152,7 @@ class LiveRun:
 
     @property
     def at_rest(self) -> bool:
-        """Whether nothing is under way: only what comes from outside, or a timer, moves it on."""
+        """Whether nothing is under way: only what comes from outside, or a timer, goes on."""
         return (
             not self.unrecorded
             and not self.dead
@@ -217,8 +217,8 @@ class LiveRun:
                 self._submit()
         finally:
             self._pumping = False
-        if self.inbox is not None or self._decided or self._begins:
-            self.pump()  # they came meanwhile
+        if self.inbox is not None or self._decided or self._begins:  # meanwhile
+            self.pump()
         elif not self.dead and len((work := self.work).orders) > work.free:
             work.start()
 

@@ -182,6 +182,14 @@ class Runners:
                 orders.insert(0, order)
                 shell.held_back = True
                 return
+        self._leave(task)
+
+    def _leave(self, task: asyncio.Task[None]) -> None:
+        """A runner ends that has nothing more to do: no callback need tell of it."""
+        self.working.pop(task, None)
+        if not self.working:
+            self.working = {}  # a table that was filled once keeps its size
+        self._shell.over(task)
 
     def _unheard(self, report: Report | None) -> None:
         """An attempt ended after its run did, or was lost: it counts for nothing (D-15)."""

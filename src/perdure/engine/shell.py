@@ -35,7 +35,7 @@ from perdure.engine.outages import READING, Outages, unrecorded
 from perdure.engine.parking import Parking
 from perdure.engine.retention import purge_for_ever
 from perdure.engine.retrying import RetryRequest, Writer, retry
-from perdure.engine.starting import Beginning, begin, to_publish
+from perdure.engine.starting import Beginning, Starting, begin, to_publish
 from perdure.engine.timeouts import Timeouts
 from perdure.engine.unwritten import Unwritten
 from perdure.engine.waiters import Waiters
@@ -284,6 +284,11 @@ class Shell:
         task.add_done_callback(self._ended)
         return task
 
+    def over(self, task: asyncio.Task[Any]) -> None:
+        """The task is at its very end, and nothing is to be told of it: a turn of the loop less."""
+        self._tasks.pop(task, None)
+        task.remove_done_callback(self._ended)
+
     def _ended(self, task: asyncio.Task[Any]) -> None:
         ended = self._tasks.pop(task)
         if ended is not None:
@@ -304,30 +309,30 @@ class Shell:
         """Keep the definition with the store, so that its runs outlive its file."""
         await self.store.define(to_publish(definition, self.clock.now()))
 
-    def start(self, request: StartRequest) -> asyncio.Future[Started]:
-        """Start a run, owned from birth unless it is delayed; what is to be awaited. Raises what
-        `begin` raises, and PerdureError when the engine does not work."""
+    def start(self, request: StartRequest) -> Started | asyncio.Future[Started]:
+        """Start a run, owned from birth unless it is delayed; what the store says, or will say.
+        Raises what `begin` raises, and PerdureError when the engine does not work."""
         self.check_working()
         owned = not request.delay and not self.struck_off and self.claims.serves(request.definition)
         worker, key = self.worker, self.ids.key()
         beginning = begin(
             request, self.deps, key=key, worker=worker, owned=owned, commit=self.next_commit()
         )
-        future: asyncio.Future[Started] = asyncio.get_running_loop().create_future()
         self.in_hand.add(key)
-        self._starting.add(future)
-        self.starts.submit(beginning.row, partial(self._started, request, beginning, future))
-        return future
+        starting = Starting(request, beginning)
+        self.starts.submit(beginning.row, partial(self._started, starting))
+        answer = starting.answer
+        if answer is None:
+            starting.future = future = asyncio.get_running_loop().create_future()
+            self._starting.add(future)
+            return future
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
 
-    def _started(
-        self,
-        request: StartRequest,
-        beginning: Beginning,
-        future: asyncio.Future[Started],
-        answer: Started | Exception,
-    ) -> None:
+    def _started(self, starting: Starting, answer: Started | Exception) -> None:
+        request, beginning, future = starting.request, starting.beginning, starting.future
         row = beginning.row
-        self._starting.discard(future)
         self.in_hand.discard(row.key)
         # One that this worker was still to own when it was declared dead is claimed anew.
         born = not isinstance(answer, Exception) and answer.outcome != "exists"
@@ -335,10 +340,13 @@ class Shell:
             self.born(request, beginning)
         else:
             close(beginning.machine, f"{row.definition}/{row.id}")
+        if future is None:
+            starting.answer = answer
+            return
+        self._starting.discard(future)
         if isinstance(answer, Exception):
             _refuse(future, answer)
-            return
-        if not future.done():
+        elif not future.done():
             future.set_result(answer)
 
     def born(self, request: StartRequest, beginning: Beginning) -> None:

@@ -7,6 +7,7 @@ journal row, is written in one transaction.
 
 from __future__ import annotations
 
+import asyncio
 import sys
 from typing import Any
 
@@ -24,6 +25,7 @@ from perdure.model.definition import Definition
 from perdure.model.driving import StartRequest
 from perdure.model.errors import InvalidRequest
 from perdure.model.names import check_run_id
+from perdure.stores.answers import Started
 from perdure.stores.rows import NEVER, JournalRow, NewRun, StoredDefinition
 
 PYTHON = f"{sys.version_info.major}.{sys.version_info.minor}"
@@ -38,6 +40,16 @@ class Beginning(msgspec.Struct, gc=False):
     machine: Machine
     run: Run
     transitions: list[Transition]
+
+
+class Starting(msgspec.Struct):
+    """A start that is being written. `answer`: the store's, where it came before anybody waited;
+    `future`: of whoever waits for it."""
+
+    request: StartRequest
+    beginning: Beginning
+    answer: Started | Exception | None = None
+    future: asyncio.Future[Started] | None = None
 
 
 def begin(

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from typing import Final
 
 import msgspec
@@ -84,25 +84,35 @@ class Waiters:
                 row = await self._store.describe(row.definition, row.id)
         return await stored_outcome(self._store, row)
 
-    def told(self, key: bytes) -> Awaitable[Outcome | None]:
-        """How a run that is live here ended; None if it left this process before that."""
-        return self._told(key, None)
+    def told(self, key: bytes) -> asyncio.Future[Outcome | None]:
+        """How a run that is live here ended; None if it left this process before that. Whoever
+        goes away before it is done says so, with `forget`."""
+        future: asyncio.Future[Outcome | None] = asyncio.get_running_loop().create_future()
+        waiting = self._futures.get(key)
+        if waiting is None:
+            self._futures[key] = [future]
+        else:
+            waiting.append(future)
+        return future
+
+    def forget(self, key: bytes, future: asyncio.Future[Outcome | None]) -> None:
+        """Nobody waits for it any more."""
+        waiting = self._futures.get(key)
+        if waiting is not None and future in waiting:
+            waiting.remove(future)
+            if not waiting:
+                del self._futures[key]
 
     async def _told(self, key: bytes, seconds: float | None) -> Outcome | None:
         """The outcome, if it is told within that time; None = no limit."""
-        future: asyncio.Future[Outcome | None] = asyncio.get_running_loop().create_future()
-        self._futures.setdefault(key, []).append(future)
+        future = self.told(key)
         try:
             if seconds is None:
                 return await future
             await asyncio.wait([future], timeout=seconds)
             return future.result() if future.done() else None
         finally:
-            waiting = self._futures.get(key)
-            if waiting is not None and future in waiting:
-                waiting.remove(future)
-                if not waiting:
-                    del self._futures[key]
+            self.forget(key, future)
 
 
 async def stored_outcome(store: Store, row: RunRow) -> Outcome:

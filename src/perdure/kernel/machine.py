@@ -47,7 +47,7 @@ from perdure.kernel.stopping import (
     on_run_unpaused,
     stop_the_rest,
 )
-from perdure.kernel.straight import straight_on
+from perdure.kernel.straight import straight_end, straight_on, straight_start
 from perdure.kernel.tasks import complete, stale
 from perdure.kernel.turn import NeedLoad, Turn
 from perdure.kernel.wakes import on_signal_received, on_timer_fired
@@ -88,10 +88,18 @@ class GraphMachine:
         # due by this time: early ones are ignored.
         now = turn.deps.now()
         now = max(now, run.at)
-        if type(event) is NodeCompleted and not halts:
-            then = self._straight.get(event.node)
-            if then is not None and (made := straight_on(turn, event, then, now)) is not None:
-                return made
+        made = None
+        if type(event) is NodeCompleted:
+            if halts:
+                pass
+            elif (then := self._straight.get(event.node)) is not None:
+                made = straight_on(turn, event, then, now)
+            elif event.node in turn.plan.closing:
+                made = straight_end(turn, event, now)
+        elif type(event) is RunStarted and (first := turn.plan.opening) is not None:
+            made = straight_start(turn, event, first, now)
+        if made is not None:
+            return made
         handler = (HALTING[run.phase] if halts else HANDLERS).get(type(event))
         if handler is None:
             raise InvalidRequest(f"unknown event {type(event).__name__}")

@@ -118,6 +118,11 @@ class PlannedNode(msgspec.Struct, frozen=True):
         kind = self.type
         return kind not in CONTROL_TYPES and kind not in WAIT_TYPES and kind != CHILD
 
+    @property
+    def plainly_works(self) -> bool:
+        """Whether a worker executes it always, and without secrets."""
+        return self.works and self.gate is None and self.secrets is None
+
 
 class PlannedEdge(msgspec.Struct, frozen=True):
     """An outgoing edge of a SWITCH: condition None = always taken, unless it is the default."""
@@ -163,6 +168,10 @@ class GraphPlan(msgspec.Struct, frozen=True):
     #: Node -> the worker node that alone follows it and follows it alone: what the readiness rule
     #: would find once it completed.
     straight: Mapping[str, PlannedNode] = {}
+    #: The worker node that every run begins at, where there is one; and the nodes that nothing
+    #: follows, whatever they come to.
+    opening: PlannedNode | None = None
+    closing: frozenset[str] = frozenset()
     #: Whether there are CHILD nodes.
     may_ask: bool = False
     #: Whether a run may have something to undo before it ends; and `X~undo` -> how.
@@ -179,6 +188,8 @@ class GraphPlan(msgspec.Struct, frozen=True):
         force_setattr(self, "undoes", bool(undos and self.undo_on))
         force_setattr(self, "handlings", handlings_of(self))
         force_setattr(self, "straight", straight_edges(self))
+        force_setattr(self, "opening", opening_of(self))
+        force_setattr(self, "closing", frozenset(self.leaves) - self.choices.keys())
         force_setattr(self, "may_ask", any(node.type == CHILD for node in self.nodes.values()))
 
 
@@ -207,14 +218,17 @@ def straight_edges(plan: GraphPlan) -> dict[str, PlannedNode]:
     for node, after in plan.shape.successors.items():
         if len(after) == 1 and node not in plan.choices:
             follower = plan.nodes[after[0]]
-            if (
-                follower.works
-                and follower.gate is None
-                and follower.secrets is None
-                and len(plan.shape.incoming[follower.id]) == 1
-            ):
+            if follower.plainly_works and len(plan.shape.incoming[follower.id]) == 1:
                 found[node] = follower
     return found
+
+
+def opening_of(plan: GraphPlan) -> PlannedNode | None:
+    """The node that a run begins at which is not told otherwise, if it is the only one and is
+    executed by a worker, always and without secrets."""
+    entries = plan.shape.entries if plan.entry is None and plan.all_entries else (plan.entry,)
+    first = plan.nodes.get(entries[0] or "") if len(entries) == 1 else None
+    return first if first is not None and first.plainly_works else None
 
 
 def kept_outputs(plan: GraphPlan) -> frozenset[str] | None:

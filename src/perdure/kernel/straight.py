@@ -1,19 +1,58 @@
-"""The straight way: a step completed, and the one worker node that follows it begins.
+"""The straight way: what most decisions are, made in place.
 
-Most decisions are this one. It comes to what `machine.on_node_completed` decides, action for
-action, but all that can go wrong comes before anything is changed: so nothing is kept for a
-rollback, and what `fold` would do is done in place. Whatever is out of the ordinary is left to the
-general way, by returning None.
+A run starts with one worker node; a step completed, and the one worker node that follows it begins;
+the last step completed, and the run ends well. Each comes to what the handlers of `machine` decide,
+action for action, but all that can go wrong comes before anything is changed, or is taken back at
+once: so nothing is kept for a rollback. Whatever is out of the ordinary is left to the general way,
+by returning None.
 """
 
 from __future__ import annotations
 
-from perdure.kernel.actions import CompleteTask, CreateTask, DispatchTask, Transition
-from perdure.kernel.events import NodeCompleted
+from msgspec import Raw
+
+from perdure.kernel.actions import (
+    CompleteTask,
+    CreateTask,
+    DispatchTask,
+    FinishRun,
+    OpenRun,
+    Transition,
+)
+from perdure.kernel.events import NodeCompleted, RunStarted
+from perdure.kernel.finish import blocked, output_of
+from perdure.kernel.fold import open_run
 from perdure.kernel.plan import PlannedNode
 from perdure.kernel.run import NodeState
 from perdure.kernel.tasks import resolved
 from perdure.kernel.turn import Turn
+
+
+def straight_start(
+    turn: Turn, event: RunStarted, first: PlannedNode, now: int
+) -> Transition | None:
+    """The start, where the run begins at `first` and nothing is to be evaluated for that."""
+    run, plan, node = turn.run, turn.plan, first.id
+    input = plan.constants.get(node)
+    if input is None or event.start_node is not None or run.status != "new" or turn.drawn:
+        return None
+    task = turn.deps.new_id()
+    opened = OpenRun(
+        plan.name, event.id, plan.version, plan.hash, event.python, event.input, None,
+        event.config, None, event.metadata, event.deadline, event.trace,
+    )  # fmt: skip
+    open_run(run, opened)
+    run.nodes[node] = NodeState(task, "pending", 0, None, 0, now)
+    run.active, run.at, run.crashes = 1, now, 0
+    turn.now = now
+    return Transition(
+        now,
+        [
+            opened,
+            CreateTask(task, node, "pending", input),
+            DispatchTask(task, node, 0, 0, first.queue),
+        ],
+    )
 
 
 def straight_on(turn: Turn, event: NodeCompleted, then: PlannedNode, now: int) -> Transition | None:
@@ -57,4 +96,41 @@ def straight_on(turn: Turn, event: NodeCompleted, then: PlannedNode, now: int) -
             CreateTask(next_task, follower, "pending", input),
             DispatchTask(next_task, follower, 0, 0, then.queue),
         ],
+    )
+
+
+def straight_end(turn: Turn, event: NodeCompleted, now: int) -> Transition | None:
+    """The run ends well with a node that nothing follows, where nothing else is active."""
+    run, node, task, attempt = turn.run, event.node, event.task, event.attempt
+    nodes, output = run.nodes, event.output
+    before = nodes.get(node)
+    if (
+        before is None
+        or before.task != task
+        or before.status != "pending"
+        or before.attempt != attempt
+        or event.metadata is not None
+        or run.status != "running"
+        or run.failures
+        or run.active != 1
+        or turn.drawn
+    ):
+        return None
+    number, before_then = run.completed + 1, run.at
+    nodes[node] = NodeState(task, "completed", attempt, None, number)
+    turn.remember(node, output)
+    turn.now = run.at = now
+    try:
+        result = None if blocked(turn) is not None else Raw(output_of(turn))
+    except Exception:
+        result = None
+    if result is None:  # the general way says it: it loads, fails or raises
+        nodes[node], run.at = before, before_then
+        turn.outputs.pop(node, None)
+        turn.views.pop(node, None)
+        return None
+    run.active, run.completed, run.crashes, run.status = 0, number, 0, "completed"
+    return Transition(
+        now,
+        [CompleteTask(task, node, attempt, output), FinishRun("completed", output=result)],
     )

@@ -27,7 +27,7 @@ from perdure.model.driving import StartRequest
 from perdure.model.durations import SECOND
 from perdure.model.errors import InvalidRequest, NotFound
 from perdure.model.moments import moment
-from perdure.stores.answers import LoadedRun
+from perdure.stores.answers import LoadedRun, Started
 from perdure.stores.memory import MemoryStore
 from perdure.stores.rows import NEVER, Message, StoredDefinition, WorkerInfo
 from perdure.testing.mocks import Sent
@@ -124,7 +124,8 @@ class Stage:
         shell = self._shell = self._engine()
         await shell.open()
         try:
-            self._key = (await shell.start(request)).key
+            started = shell.start(request)
+            self._key = (started if isinstance(started, Started) else await started).key
             senders = [shell.spawn(self._send(sent)) for sent in self._sent]
             loop.before_jump = self._look
             await self._over.wait()

@@ -25,6 +25,8 @@ class Twins(Restless):
         super().__init__(graph, data)
         plan = graph.plan()
         force_setattr(plan, "straight", {})
+        force_setattr(plan, "opening", None)
+        force_setattr(plan, "closing", frozenset())
         self.by_rule = Harness(plan, live=True)
 
     def start(self) -> bool:

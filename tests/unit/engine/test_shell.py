@@ -266,7 +266,7 @@ def test_who_waits_is_told_that_the_engine_closes() -> None:
         with pytest.raises(PerdureError, match="closed"):
             await waiting
         with pytest.raises(PerdureError, match="closed"):
-            await engine._shell.start(None)  # type: ignore[arg-type]
+            engine._shell.start(None)  # type: ignore[arg-type]
 
     run(main())
 
