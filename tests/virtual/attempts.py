@@ -50,7 +50,7 @@ class Desk:
             spec["input"] = input[0]
         order = Order(
             "order", "o-1", "ship", "TASK", "t1", number, None, limit, None, None,
-            Raw(msgspec.json.encode(spec)), secrets or {},
+            None, Raw(msgspec.json.encode(spec)), secrets or {},
         )  # fmt: skip
         return await self.dispatcher.execute(order)
 

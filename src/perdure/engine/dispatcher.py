@@ -144,13 +144,12 @@ class Dispatcher:
 
     def _completed(self, order: Order, value: Any) -> Report:
         """What an attempt that returned comes to."""
+        notes = order.noted or None
         if value is None:
-            return NodeCompleted(order.task, order.node, order.number, _NULL)
-        notes: dict[str, Raw] | None = None
+            return NodeCompleted(order.task, order.node, order.number, _NULL, notes)
         write: Callable[[Any], bytes | Raw] = self._codec.encode
         if type(value) is Given:
-            write = value.write or write
-            value, notes = value.output, value.notes
+            value, write = value.output, value.write
         try:
             output = Raw(write(value))
         except (KeyboardInterrupt, SystemExit):

@@ -66,12 +66,11 @@ class Effects:
 
     def carry_out(self, live: LiveRun, transitions: Sequence[Transition]) -> None:
         """Everything these durable transitions order. What goes wrong stalls the run."""
-        inputs = live.inputs
+        inputs, observed = live.inputs, self.shell.observers
         action: Any
         try:
             for transition in transitions:
-                actions = transition.actions
-                for action in actions:
+                for action in transition.actions:
                     kind = type(action)
                     if kind is CompleteTask:
                         stored = inputs.pop(action.node, None)
@@ -88,7 +87,7 @@ class Effects:
                         )
                     elif (effect := _EFFECTS.get(kind)) is not None:
                         effect(self, live, action)
-                if self.shell.observers:
+                if observed:
                     self.shell.show(live, transition)
         except Exception as error:
             _log.exception("%s/%s cannot go on", live.definition.name, live.run_id)
@@ -127,7 +126,7 @@ class Effects:
         work = live.work
         order = Order(
             live.workflow, live.run_id, node, handling.type, task, number, UNSET,
-            handling.timeout, handling.step, told, place, stored.secrets,
+            handling.timeout, handling.step, told, None, place, stored.secrets,
         )  # fmt: skip
         if work.before:
             order.before = (task, number) in work.before

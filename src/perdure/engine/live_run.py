@@ -212,7 +212,7 @@ class LiveRun:
         """The same for an event before which nothing stands, in a run with nothing under way."""
         self._pumping = True
         try:
-            self._decide(event)
+            self._decide_on(event, event)
             if self._decided:
                 self._submit()
         finally:
@@ -265,20 +265,27 @@ class LiveRun:
 
     def _decide(self, came: Any) -> None:
         """The turn of an event, or of a message that becomes one."""
-        event = came
-        try:
-            if type(came) is Mail:
-                if self.run.status in TERMINAL:
-                    return  # a message that a run did not read before it ended stays unread
+        if type(came) is not Mail:
+            self._decide_on(came, came)
+        elif self.run.status not in TERMINAL:  # what it did not read before it ended stays unread
+            try:
                 if (why := self._shell.unwritten.why(self.key, came.n)) is not None:
                     raise PerdureError(why)  # refused as a message that does not apply
                 event = event_of(came)
-            made = self.machine.decide(event)
+            except Exception as error:
+                undecided(self._shell, self, came, error)
+            else:
+                self._decide_on(came, event)
+
+    def _decide_on(self, came: Any, event: Any) -> None:
+        machine = self.machine
+        try:
+            made = machine.decide(event)
         except Exception as error:
             undecided(self._shell, self, came, error)
             return
         if isinstance(made, Load):
-            self._go_on(came, self.machine.apply(event), None)
+            self._go_on(came, machine.apply(event), None)
         elif came is event and made.ignored is None and self.run.life == self._life:
             self._decided.append(made)
         else:
@@ -378,13 +385,9 @@ class LiveRun:
     # ------------------------------------------------------------------ recording
 
     def _submit(self) -> None:
-        shell, run, transitions = self._shell, self.run, self._decided
-        if not transitions and self._begins is not None:
-            (made, self._read), self._begins = self._begins, None
-            transitions = [made]
-        elif not transitions:  # there is something to say to others
-            run.at = at = max(shell.clock.now(), run.at)
-            transitions = [Transition(at)]
+        shell, transitions = self._shell, self._decided
+        if not transitions:
+            transitions = self._otherwise()
         read, sending = self._read, self._sending
         try:
             row = row_of(shell, self, transitions, read, sending)
@@ -396,6 +399,15 @@ class LiveRun:
         self.seq = row.seq
         self._submitted = read
         shell.commits.submit(row, self._answered)
+
+    def _otherwise(self) -> list[Transition]:
+        """What a row holds when nothing was decided since: the code began anew, or there is
+        something to say to others."""
+        if self._begins is not None:
+            (made, self._read), self._begins = self._begins, None
+            return [made]
+        self.run.at = at = max(self._shell.clock.now(), self.run.at)
+        return [Transition(at)]
 
     def _answered(self, verdict: Any) -> None:
         transitions, self.under_way = self.under_way, None

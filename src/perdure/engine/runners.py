@@ -144,7 +144,7 @@ class Runners:
             try:
                 if telemetry is None and OPENTELEMETRY not in sys.modules:
                     made = dispatcher.begin(order)
-                    report = await made if isinstance(made, CoroutineType) else made
+                    report = await made if type(made) is CoroutineType else made
                 else:
                     report = await observed(telemetry, dispatcher, order, live.run.trace)
             except StepNotRegistered as error:

@@ -78,10 +78,8 @@ def begin(
     if owned and at_once and (first_turn := begun(machine)) is not None:
         transitions.append(first_turn)
     body, payloads = encode_row(transitions)
-    first = JournalRow(
-        key, 1, transition.at, worker, commit, body, 0, 0, payloads,
-        finish_of(transitions, payloads, definition),
-    )  # fmt: skip
+    ending = finish_of(transitions, payloads, definition) if run.status != "running" else None
+    first = JournalRow(key, 1, transition.at, worker, commit, body, 0, 0, payloads, ending)
     row = NewRun(
         key, run.definition, request.id, run.version, run.hash, transition.at,
         first, worker if owned else None, NEVER if owned else due, deadline,

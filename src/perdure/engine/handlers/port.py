@@ -37,13 +37,11 @@ class Around(msgspec.Struct, frozen=True, gc=False):
 
 
 class Given(msgspec.Struct, frozen=True, gc=False):
-    """What a handler gives instead of an output alone. `notes`: go with it, as they are recorded.
-    `write`: makes of the output what is recorded, where that is not the engine's own codec; it
-    raises InvalidRequest."""
+    """What a handler gives instead of an output alone. `write`: makes of the output what is
+    recorded, where that is not the engine's own codec; it raises InvalidRequest."""
 
     output: Any
-    notes: dict[str, Raw] | None = None
-    write: Callable[[Any], Raw] | None = None
+    write: Callable[[Any], Raw]
 
 
 class Attempt(msgspec.Struct, gc=False):
@@ -62,6 +60,8 @@ class Attempt(msgspec.Struct, gc=False):
     #: The step to run, where the definition holds it.
     step: Any = None
     around: Around | None = None
+    #: What its code notes, as it is recorded: goes with its output, should there be one.
+    noted: dict[str, Raw] | None = None
 
 
 class StepNotRegistered(PerdureError):

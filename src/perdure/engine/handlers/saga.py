@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Coroutine
 from typing import Any, Protocol
 
-from perdure.engine.handlers.port import Around, Attempt, Given, StepNotRegistered
-from perdure.engine.handlers.step import StepHandler, TypedValues
+from perdure.engine.handlers.port import Around, Attempt, StepNotRegistered
+from perdure.engine.handlers.step import StepHandler, TypedValues, typed
 from perdure.engine.handlers.task import TaskHandler
 from perdure.model.policy import Retry
 from perdure.model.step_context import CURRENT, StepContext
@@ -48,8 +48,8 @@ class SagaHandler(StepHandler):
         self._codec = codec
 
     def run(self, attempt: Attempt, context: StepContext, /) -> Coroutine[Any, Any, Any]:
-        """What the step's function returned, with what it noted. Raises StepNotRegistered; what
-        the function raised."""
+        """What the step's function returned; what it notes is `attempt.noted`. Raises
+        StepNotRegistered; what the function raised."""
         code: Doing = attempt.step
         if code.missing:
             raise StepNotRegistered(
@@ -62,14 +62,7 @@ class SagaHandler(StepHandler):
         own, args = code.begin(attempt.around, context, self._codec)
         if own is not context:
             CURRENT.set(own)
+            attempt.noted = getattr(own, "noted", None)
+        values = self._values
         done = self._tasks.perform(code, code.fn, code.is_async, context, args, {})
-        if own is context and self._values is None:
-            return done
-        return self._noted(own, done)
-
-    async def _noted(self, own: StepContext, done: Coroutine[Any, Any, Any]) -> Any:
-        value = await done
-        noted = getattr(own, "noted", None) or None
-        if noted is None and self._values is None:
-            return value
-        return Given(value, noted, None if self._values is None else self._values.write)
+        return done if values is None else typed(values, done)

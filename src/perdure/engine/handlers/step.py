@@ -62,12 +62,12 @@ class StepHandler:
         except InvalidRequest as error:
             raise Permanent(error) from error
         done = self._tasks.perform(step, step.fn, step.is_async, context, args, kwargs)
-        return done if values is None else _typed(values, done)
+        return done if values is None else typed(values, done)
 
     async def close(self) -> None:
         """The threads are not its own."""
 
 
-async def _typed(values: TypedValues, done: Coroutine[Any, Any, Any]) -> Given:
+async def typed(values: TypedValues, done: Coroutine[Any, Any, Any]) -> Given:
     """The output, to be recorded by the codec of typed values."""
-    return Given(await done, write=values.write)
+    return Given(await done, values.write)
