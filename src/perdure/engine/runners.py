@@ -10,16 +10,17 @@ from __future__ import annotations
 import asyncio
 import logging
 import sys
-from collections.abc import Collection
+from collections.abc import Collection, Coroutine
 from functools import partial
 from types import CoroutineType
 from typing import TYPE_CHECKING, Any, Final
 
 from perdure.codec.failures import record_failure
 from perdure.engine.attempts import OPENTELEMETRY, observed
-from perdure.engine.dispatcher import Order, Report
+from perdure.engine.dispatcher import ENDINGS, Order, Report
 from perdure.engine.halting import halts
 from perdure.engine.handlers.port import StepNotRegistered
+from perdure.engine.shared_runner import TURN_SECONDS
 from perdure.kernel.events import AttemptGivenUp, NodeFailed
 from perdure.model.failure import FailureRecord
 from perdure.model.status import TERMINAL
@@ -28,11 +29,13 @@ if TYPE_CHECKING:
     from perdure.engine.live_run import LiveRun
     from perdure.engine.shell import Shell
 
+#: An attempt that waits, and what is to be awaited for its end.
+Waiting = tuple[Order, Coroutine[Any, Any, Report | None]]
+
 _log = logging.getLogger("perdure.engine")
 
 #: How many steps a run may make without giving the loop to others.
 TURN_STEPS: Final = 64
-TURN_SECONDS: Final = 0.005
 #: Seconds after which an attempt is made again whose task somebody else cancelled.
 CANCELLED_PAUSE: Final = 1.0
 
@@ -41,13 +44,16 @@ class Runners:
     """`orders`: attempts that may start now. `held`: the run is paused."""
 
     __slots__ = (
-        "_idle", "_live", "_shell", "before", "free", "held", "orders", "waiter", "working",
+        "_idle", "_live", "_shell", "before", "free", "held", "orders", "queued", "waiter",
+        "working",
     )  # fmt: skip
 
     def __init__(self, live: LiveRun, shell: Shell) -> None:
         #: A list: it is nearly always empty, and a run has no more attempts than nodes.
         self.orders: list[Order] = []
         self.held = False
+        #: Whether the shared runner is to look here.
+        self.queued = False
         #: Attempts (task, number) that an earlier process may have begun, where that matters.
         self.before: frozenset[tuple[str, int]] = frozenset()
         #: What each runner is at.
@@ -78,11 +84,9 @@ class Runners:
             shell.held_back = True
             return
         if self.waiter is not None:
-            self.wake()
-        first = len(orders) - missing  # taken by who is there already: it begins before the others
-        for _ in range(missing):
-            order = orders.pop(first)
-            self.working[shell.spawn(self._work(order), self._ended)] = order
+            self.wake()  # its runner takes the first
+        if missing > 0:
+            shell.shared_runner.take(self)
 
     def wake(self) -> None:
         """Let a runner that waits for the row look again."""
@@ -124,51 +128,79 @@ class Runners:
             if task not in spared:
                 task.cancel()
 
-    def _ended(self, task: asyncio.Task[None]) -> None:
+    def ended(self, task: asyncio.Task[None]) -> None:
+        """A runner's task has ended."""
         order = self.working.pop(task, None)
         if order is not None and order.halted and not order.unwanted and task.cancelled():
             self._given_up(order, begun=order.waited or order.again or order.before)
         if not self.working:
             self.working = {}  # a table that was filled once keeps its size
 
-    async def _work(self, order: Order | None) -> None:
-        """Execute attempts for as long as there is one to take or a row under way."""
+    def advance(self, task: asyncio.Task[None]) -> Waiting | None:
+        """Execute attempts in this task, which is everybody's, for as long as there is one to take
+        that does not wait. What does wait, if one did: the task is this run's then."""
         live, shell, orders = self._live, self._shell, self.orders
         dispatcher, telemetry, loop = shell.dispatcher, shell.telemetry, asyncio.get_running_loop()
-        task = asyncio.current_task()
-        assert task is not None
-        # Methods are looked up each time: kept, they take more memory than a waiting step's input.
-        steps, started = 0, loop.time()
-        while order is not None:
-            self.working[task] = order
+        until = loop.time() + TURN_SECONDS
+        made: Any
+        for _ in range(TURN_STEPS):
+            if not orders or self.held or live.dead or live.parking or shell.stopping:
+                break
+            now = loop.time()
+            if now >= shell.lease_over:
+                shell.held_back = True
+                break
+            if now > until:
+                shell.shared_runner.take(self)
+                break
+            self.working[task] = order = orders.pop(0)
             try:
                 if telemetry is None and OPENTELEMETRY not in sys.modules:
                     made = dispatcher.begin(order)
-                    report = await made if type(made) is CoroutineType else made
                 else:
-                    report = await observed(telemetry, dispatcher, order, live.run.trace)
-            except StepNotRegistered as error:
-                live.stall(str(error))
-                return
-            except (KeyboardInterrupt, SystemExit, asyncio.CancelledError):
+                    made = observed(telemetry, dispatcher, order, live.run.trace)
+            except (*ENDINGS, asyncio.CancelledError):
                 raise
             except BaseException as error:
-                # Whatever it is: a run that nobody works on and nobody is told of would hang.
-                _log.exception("%s/%s cannot go on", live.definition.name, live.run_id)
-                why = record_failure(error)
-                live.stall(f"the engine could not run node {order.node}: {why.kind}: {why.message}")
+                self._cannot(order, error)
+                break
+            if type(made) is CoroutineType:
+                return order, made
+            if not self._heard(task, order, made):
+                break
+        else:
+            shell.shared_runner.take(self)  # others have their turn
+        self.working.pop(task, None)
+        if not self.working:
+            self.working = {}  # a table that was filled once keeps its size
+        return None
+
+    async def work(self, task: asyncio.Task[None], order: Order | None, made: Any) -> None:
+        """Execute attempts for as long as there is one to take or a row under way, of which the
+        first has begun, and waits."""
+        live, shell, orders = self._live, self._shell, self.orders
+        dispatcher, telemetry, loop = shell.dispatcher, shell.telemetry, asyncio.get_running_loop()
+        # Methods are looked up each time: kept, they take more memory than a waiting step's input.
+        steps, started = 0, loop.time()
+        while order is not None:
+            try:
+                if made is None:
+                    self.working[task] = order
+                    if telemetry is None and OPENTELEMETRY not in sys.modules:
+                        made = dispatcher.begin(order)
+                    else:
+                        made = observed(telemetry, dispatcher, order, live.run.trace)
+                report = await made if type(made) is CoroutineType else made
+            except (*ENDINGS, asyncio.CancelledError):
+                raise
+            except BaseException as error:
+                self._cannot(order, error)
                 return
-            if live.dead:
-                self._unheard(report)
-                return
-            if report is None or task.cancelling():
-                self._cancelled(order, report)
-                return
+            made = None
             if order.waited:
                 steps, started = 0, loop.time()
-            self.free = 1
-            live.deliver(report)
-            self.free = 0
+            if not self._heard(task, order, report):
+                return
             order = orders.pop(0) if orders else None
             if order is None and self._waits_for_row():
                 order = await self._next_order(task)
@@ -183,6 +215,30 @@ class Runners:
                 shell.held_back = True
                 return
         self._leave(task)
+
+    def _cannot(self, order: Order, error: BaseException) -> None:
+        """Whatever it is: a run that nobody works on and nobody is told of would hang."""
+        live = self._live
+        if isinstance(error, StepNotRegistered):
+            live.stall(str(error))
+            return
+        _log.error("%s/%s cannot go on", live.definition.name, live.run_id, exc_info=error)
+        why = record_failure(error)
+        live.stall(f"the engine could not run node {order.node}: {why.kind}: {why.message}")
+
+    def _heard(self, task: asyncio.Task[None], order: Order, report: Report | None) -> bool:
+        """An attempt has ended, as reported; whether its task may be used for others."""
+        live = self._live
+        if live.dead:
+            self._unheard(report)
+            return False
+        if report is None or task.cancelling():
+            self._cancelled(order, report)
+            return False
+        self.free = 1
+        live.deliver(report)
+        self.free = 0
+        return True
 
     def _leave(self, task: asyncio.Task[None]) -> None:
         """A runner ends that has nothing more to do: no callback need tell of it."""

@@ -12,6 +12,7 @@ import math
 import random
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from contextlib import suppress
+from contextvars import Context
 from functools import partial
 from itertools import count
 from typing import Any, Final
@@ -35,6 +36,7 @@ from perdure.engine.outages import READING, Outages, unrecorded
 from perdure.engine.parking import Parking
 from perdure.engine.retention import purge_for_ever
 from perdure.engine.retrying import RetryRequest, Writer, retry
+from perdure.engine.shared_runner import SharedRunner
 from perdure.engine.starting import Beginning, Starting, begin, to_publish
 from perdure.engine.timeouts import Timeouts
 from perdure.engine.unwritten import Unwritten
@@ -140,6 +142,7 @@ class Shell:
         self.claims = Claims(self, definitions, rebuild, poll)
         self.beats = Beats(self, poll)
         self.parking = Parking(self, park_after)
+        self.shared_runner = SharedRunner(self)
         self.watchdog = Watchdog(self)
         self.feed = Feed(self)
         self._handlers, self._info, self._alone = handlers, info, alone
@@ -209,7 +212,7 @@ class Shell:
         if len(self.live) != 1:
             return False
         [live] = self.live.values()
-        return len(live.runners) <= 1
+        return len(live.runners) + len(live.work.orders) <= 1
 
     @property
     def may_claim(self) -> bool:
@@ -277,12 +280,17 @@ class Shell:
         self,
         work: Coroutine[Any, Any, Any],
         ended: Callable[[asyncio.Task[Any]], None] | None = None,
+        context: Context | None = None,
     ) -> asyncio.Task[Any]:
         """Run as a task that is referenced strongly until it ends, its error logged."""
-        task = asyncio.get_running_loop().create_task(work)
+        task = asyncio.get_running_loop().create_task(work, context=context)
         self._tasks[task] = ended
         task.add_done_callback(self._ended)
         return task
+
+    def attend(self, task: asyncio.Task[Any], ended: Callable[[asyncio.Task[Any]], None]) -> None:
+        """See that this is told of the task's end, too."""
+        self._tasks[task] = ended
 
     def over(self, task: asyncio.Task[Any]) -> None:
         """The task is at its very end, and nothing is to be told of it: a turn of the loop less."""

@@ -1,0 +1,111 @@
+"""SharedRunner: the task in which attempts begin, those of all runs in turn.
+
+Most steps of most runs are over before they wait for anything, and a task for each of them, or for
+each run, would cost more than they do. So they begin in one task. An attempt that does wait keeps
+that task from then on: it belongs to its run (see Runners.work), and another one goes on with what
+else is to begin.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from contextvars import Context, copy_context
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from perdure.engine.runners import Runners
+    from perdure.engine.shell import Shell
+
+#: For how long attempts begin one after another without giving the loop to others, in seconds, and
+#: of how many runs.
+TURN_SECONDS: Final = 0.005
+TURN_RUNS: Final = 64
+#: How many tasks are made at once, at most.
+MOST_AT_ONCE: Final = 64
+
+
+class SharedRunner:
+    """Told which runs have attempts that may begin (`take`). Its tasks know nothing of whoever
+    asked: they have the context variables of the engine's opening."""
+
+    def __init__(self, shell: Shell) -> None:
+        self._shell = shell
+        self._queue: deque[Runners] = deque()
+        #: How many tasks there are that belong to no run, and what the one waits for that has
+        #: nothing to do.
+        self._free = 0
+        self._idle: asyncio.Future[None] | None = None
+        self._burst = 1
+        self._context: Context | None = None
+
+    def take(self, runners: Runners) -> None:
+        """A run has attempts that may begin. They do in a moment, not before this returns."""
+        if not runners.queued:
+            runners.queued = True
+            self._queue.append(runners)
+        if self._idle is not None:
+            if not self._idle.done():
+                self._idle.set_result(None)
+        elif not self._free:
+            self._spawn()
+
+    def _spawn(self) -> None:
+        if self._context is None:
+            self._context = copy_context()
+        self._free += 1
+        self._shell.spawn(self._serve(), context=self._context.copy())
+
+    async def _serve(self) -> None:
+        task, loop, queue = asyncio.current_task(), asyncio.get_running_loop(), self._queue
+        assert task is not None
+        bound = False
+        try:
+            while queue or await self._wait():
+                until = loop.time() + TURN_SECONDS
+                for _ in range(TURN_RUNS):
+                    runners = queue.popleft()
+                    runners.queued = False
+                    if (waits := runners.advance(task)) is not None:
+                        bound = True
+                        self._bind(task, runners)
+                        await runners.work(task, *waits)
+                        return
+                    self._burst = 1
+                    if task.cancelling():
+                        return  # what began in it cancelled it: it is used no more
+                    if not queue or runners.queued or loop.time() > until:
+                        break  # also where a run is not through: it has had its turn
+                if queue:
+                    await asyncio.sleep(0)
+        finally:
+            if not bound:
+                self._left()
+
+    async def _wait(self) -> bool:
+        """Until some run has attempts; False: another task waits for that already."""
+        if self._idle is not None:
+            return False
+        self._idle = asyncio.get_running_loop().create_future()
+        try:
+            await self._idle
+        finally:
+            self._idle = None
+        return True
+
+    def _bind(self, task: asyncio.Task[None], runners: Runners) -> None:
+        """The task is the run's from now on, and others go on: the more, the more attempts in a
+        row have waited, since each of those keeps one."""
+        self._shell.attend(task, runners.ended)
+        self._free -= 1
+        more = len(self._queue) + len(runners.orders)
+        if runners.orders:
+            self.take(runners)
+        for _ in range(min(more, self._burst) - self._free):
+            self._spawn()
+        self._burst = min(2 * self._burst, MOST_AT_ONCE)
+
+    def _left(self) -> None:
+        self._free -= 1
+        if self._queue and not self._free and not self._shell.stopping:
+            self._spawn()
