@@ -17,11 +17,12 @@ from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
-from perdure.engine.coding import close, ends_by
+from perdure.engine.coding import close
 from perdure.engine.effects import Inputs
+from perdure.engine.leaving import leave_after, load_again, stall
 from perdure.engine.mailbox import Mailbox, event_of
 from perdure.engine.reading import fetch_mail, read_values
-from perdure.engine.rows import leaving_row, row_of
+from perdure.engine.rows import row_of
 from perdure.engine.runners import Runners
 from perdure.engine.timers import Timers
 from perdure.engine.undecided import undecided
@@ -35,7 +36,7 @@ from perdure.model.errors import PerdureError
 from perdure.model.status import TERMINAL
 from perdure.stores.answers import Mail
 from perdure.stores.children import Outgoing
-from perdure.stores.rows import Release, RunChange, Stall
+from perdure.stores.rows import RunChange
 
 if TYPE_CHECKING:
     from perdure.engine.shell import Shell
@@ -54,10 +55,10 @@ class LiveRun:
     its machine decides on."""
 
     __slots__ = (
-        "_begins", "_busy", "_decided", "_deciding", "_leaving", "_life", "_mailbox", "_pumping",
-        "_read", "_recorded", "_sending", "_sent", "_shell", "_submitted", "_timers", "dead",
-        "definition", "epoch", "fetching", "inbox", "inputs", "key", "machine", "outputs",
-        "parking", "run", "run_id", "seq", "settling", "signals", "under_way", "work", "workflow",
+        "_begins", "_busy", "_decided", "_deciding", "_life", "_mailbox", "_pumping", "_read",
+        "_recorded", "_sending", "_sent", "_shell", "_submitted", "_timers", "dead", "definition",
+        "epoch", "fetching", "inbox", "inputs", "key", "leaving", "machine", "outputs", "parking",
+        "run", "run_id", "seq", "settling", "signals", "under_way", "work", "workflow",
     )  # fmt: skip
 
     def __init__(
@@ -115,7 +116,7 @@ class LiveRun:
         #: tried again. Nothing else is decided meanwhile.
         self._deciding: tuple[Any, Decision | None] | None = None
         #: How the run is let go of, once the row under way is answered.
-        self._leaving: RunChange | None = None
+        self.leaving: RunChange | None = None
         #: `_busy`: the store was, and the row is sent again in a moment.
         self._pumping = self._busy = False
         #: Messages applied; applied in the row under way; applied in durable rows.
@@ -412,7 +413,9 @@ class LiveRun:
     def _answered(self, verdict: Any) -> None:
         transitions, self.under_way = self.under_way, None
         if self.dead or transitions is None:
-            self._leave_after(verdict)
+            if verdict in ("accepted", "mine"):
+                self._recorded = self._submitted
+            leave_after(self._shell, self, verdict)
         elif verdict in ("accepted", "mine"):
             self._recorded = self._submitted
             self._shell.effects.carry_out(self, transitions)
@@ -449,7 +452,7 @@ class LiveRun:
         refuses that one; else it stalls."""
         _log.error("%s/%s cannot be recorded: %s", self.definition.name, self.run_id, why)
         if self._shell.unwritten.blame(self.key, self._recorded, read, why):
-            self.load_again()
+            load_again(self._shell, self)
         else:
             self.stall(f"its journal could not be written: {why}")
 
@@ -462,39 +465,8 @@ class LiveRun:
     # ------------------------------------------------------------------ ending
 
     def stall(self, reason: str) -> None:
-        """The run cannot go on until somebody acts. It keeps its state and says why."""
-        until = ends_by(self.run, self._shell.clock.now())
-        self._leave(Stall(reason, self.mailbox.taken, until))
-
-    def load_again(self) -> None:
-        """What is not durable is dropped: whoever takes the run now decides it otherwise."""
-        self._leave(Release(0))
-
-    def _leave(self, change: RunChange) -> None:
-        if self.dead:
-            return
-        self.die()
-        self._leaving = change
-        if self.under_way is None:
-            self._write_leaving(change)
-
-    def _leave_after(self, verdict: Any) -> None:
-        """The last row before the run is let go was answered."""
-        if self._leaving is None:
-            return
-        if verdict == "refused":
-            self._shell.drop(self)
-            return
-        if verdict in ("accepted", "mine"):
-            self._recorded = self._submitted
-        else:
-            self.seq -= 1
-        self._write_leaving(self._leaving)
-
-    def _write_leaving(self, change: RunChange) -> None:
-        shell = self._shell
-        row = leaving_row(shell, self, self._recorded, change)
-        shell.commits.submit(row, lambda verdict: shell.left(self, verdict))
+        """See leaving.stall."""
+        stall(self._shell, self, reason)
 
     def die(self) -> None:
         """Decide and write nothing any more; running attempts are cancelled, their ends unheard."""

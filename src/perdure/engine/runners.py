@@ -245,7 +245,7 @@ class Runners:
         self.working.pop(task, None)
         if not self.working:
             self.working = {}  # a table that was filled once keeps its size
-        self._shell.over(task)
+        self._shell.tasks.over(task)
 
     def _unheard(self, report: Report | None) -> None:
         """An attempt ended after its run did, or was lost: it counts for nothing (D-15)."""

@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from contextvars import Context, copy_context
-from typing import TYPE_CHECKING, Final
+from collections.abc import Coroutine
+from contextvars import copy_context
+from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
     from perdure.engine.runners import Runners
@@ -37,7 +38,11 @@ class SharedRunner:
         self._free = 0
         self._idle: asyncio.Future[None] | None = None
         self._burst = 1
-        self._context: Context | None = None
+        self._context = copy_context()
+
+    def open(self) -> None:
+        """The engine opens, and its attempts have the context variables of this moment."""
+        self._context = copy_context()
 
     def take(self, runners: Runners) -> None:
         """A run has attempts that may begin. They do in a moment, not before this returns."""
@@ -51,36 +56,42 @@ class SharedRunner:
             self._spawn()
 
     def _spawn(self) -> None:
-        if self._context is None:
-            self._context = copy_context()
         self._free += 1
         self._shell.spawn(self._serve(), context=self._context.copy())
 
     async def _serve(self) -> None:
-        task, loop, queue = asyncio.current_task(), asyncio.get_running_loop(), self._queue
+        task, queue = asyncio.current_task(), self._queue
         assert task is not None
         bound = False
         try:
             while queue or await self._wait():
-                until = loop.time() + TURN_SECONDS
-                for _ in range(TURN_RUNS):
-                    runners = queue.popleft()
-                    runners.queued = False
-                    if (waits := runners.advance(task)) is not None:
-                        bound = True
-                        self._bind(task, runners)
-                        await runners.work(task, *waits)
-                        return
-                    self._burst = 1
-                    if task.cancelling():
-                        return  # what began in it cancelled it: it is used no more
-                    if not queue or runners.queued or loop.time() > until:
-                        break  # also where a run is not through: it has had its turn
+                if (work := self._turn(task)) is not None:
+                    bound = True
+                    await work
+                    return
+                if task.cancelling():
+                    return  # what began in it cancelled it: it is used no more
                 if queue:
                     await asyncio.sleep(0)
         finally:
             if not bound:
                 self._left()
+
+    def _turn(self, task: asyncio.Task[None]) -> Coroutine[Any, Any, None] | None:
+        """Let attempts begin, until others have the loop. Where one waits the task is its run's
+        from now on: the work that is to be awaited in it."""
+        queue, time = self._queue, asyncio.get_running_loop().time
+        until = time() + TURN_SECONDS
+        for _ in range(TURN_RUNS):
+            runners = queue.popleft()
+            runners.queued = False
+            if (waits := runners.advance(task)) is not None:
+                self._bind(task, runners)
+                return runners.work(task, *waits)
+            self._burst = 1
+            if not queue or runners.queued or task.cancelling() or time() > until:
+                break  # a run that is not through has had its turn, too
+        return None
 
     async def _wait(self) -> bool:
         """Until some run has attempts; False: another task waits for that already."""
@@ -96,7 +107,7 @@ class SharedRunner:
     def _bind(self, task: asyncio.Task[None], runners: Runners) -> None:
         """The task is the run's from now on, and others go on: the more, the more attempts in a
         row have waited, since each of those keeps one."""
-        self._shell.attend(task, runners.ended)
+        self._shell.tasks.attend(task, runners.ended)
         self._free -= 1
         more = len(self._queue) + len(runners.orders)
         if runners.orders:

@@ -10,9 +10,8 @@ import asyncio
 import logging
 import math
 import random
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from contextvars import Context
 from functools import partial
 from itertools import count
 from typing import Any, Final
@@ -37,6 +36,7 @@ from perdure.engine.parking import Parking
 from perdure.engine.retention import purge_for_ever
 from perdure.engine.retrying import RetryRequest, Writer, retry
 from perdure.engine.shared_runner import SharedRunner
+from perdure.engine.spawned import Spawned
 from perdure.engine.starting import Beginning, Starting, begin, to_publish
 from perdure.engine.timeouts import Timeouts
 from perdure.engine.unwritten import Unwritten
@@ -121,7 +121,8 @@ class Shell:
         #: Declared dead, and not registered anew yet: it holds no run, and takes none.
         self.struck_off = False
         self.outages, self.unwritten = Outages(clock.monotonic), Unwritten()
-        self.timeouts = Timeouts()
+        self.timeouts, self.tasks = Timeouts(), Spawned()
+        self.spawn = self.tasks.spawn
         self.dispatcher = Dispatcher(
             handlers, codec, clock, self.timeouts, resources, reveal, redact
         )
@@ -149,8 +150,6 @@ class Shell:
         #: The next number of this worker's tries: (worker, number) tells them apart for ever.
         self.next_commit: Callable[[], int] = count(1).__next__
         self._unsubscribe: Callable[[], None] | None = None
-        #: What runs beside the runs, with what else is to be told of its end.
-        self._tasks: dict[asyncio.Task[Any], Callable[[asyncio.Task[Any]], None] | None] = {}
         self._starting: set[asyncio.Future[Started]] = set()
         #: Answers to what was posted here in this turn of the loop.
         self._delivered: dict[int, Sequence[Posted]] = {}
@@ -167,6 +166,7 @@ class Shell:
             raise
 
     async def _enlist(self) -> None:
+        self.shared_runner.open()
         for definition in self.claims.own:
             await self.publish(definition)
         freed = await self.register()
@@ -212,7 +212,7 @@ class Shell:
         if len(self.live) != 1:
             return False
         [live] = self.live.values()
-        return len(live.runners) + len(live.work.orders) <= 1
+        return live.dead or len(live.work.working) + len(live.work.orders) <= 1
 
     @property
     def may_claim(self) -> bool:
@@ -267,42 +267,7 @@ class Shell:
         self.births.close()
         self.waiters.close()
         self.timeouts.close()
-        await self._end_tasks()
-
-    async def _end_tasks(self) -> None:
-        tasks = [task for task in self._tasks if task is not asyncio.current_task()]
-        for task in tasks:
-            task.cancel()
-        if tasks:
-            await asyncio.wait(tasks, timeout=1.0)
-
-    def spawn(
-        self,
-        work: Coroutine[Any, Any, Any],
-        ended: Callable[[asyncio.Task[Any]], None] | None = None,
-        context: Context | None = None,
-    ) -> asyncio.Task[Any]:
-        """Run as a task that is referenced strongly until it ends, its error logged."""
-        task = asyncio.get_running_loop().create_task(work, context=context)
-        self._tasks[task] = ended
-        task.add_done_callback(self._ended)
-        return task
-
-    def attend(self, task: asyncio.Task[Any], ended: Callable[[asyncio.Task[Any]], None]) -> None:
-        """See that this is told of the task's end, too."""
-        self._tasks[task] = ended
-
-    def over(self, task: asyncio.Task[Any]) -> None:
-        """The task is at its very end, and nothing is to be told of it: a turn of the loop less."""
-        self._tasks.pop(task, None)
-        task.remove_done_callback(self._ended)
-
-    def _ended(self, task: asyncio.Task[Any]) -> None:
-        ended = self._tasks.pop(task)
-        if ended is not None:
-            ended(task)
-        if not task.cancelled() and (error := task.exception()) is not None:
-            _log.error("a task of the engine failed", exc_info=error)
+        await self.tasks.end()
 
     # ------------------------------------------------------------------ starting
 

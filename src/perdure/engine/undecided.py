@@ -12,6 +12,7 @@ import logging
 from typing import TYPE_CHECKING, Any
 
 from perdure.engine.coding import is_given_up, is_over
+from perdure.engine.leaving import load_again
 from perdure.engine.outages import READING
 from perdure.kernel.code.machine import CodeMachine
 from perdure.kernel.code.stuck import Interrupted, Stuck
@@ -35,7 +36,7 @@ def undecided(shell: Shell, live: LiveRun, came: Any, error: Exception) -> None:
         shell.outages.note(READING, error)
         live.decide_later(came)
     elif isinstance(error, Interrupted):
-        live.load_again()
+        load_again(shell, live)
     elif isinstance(error, Stuck):
         _log.error("%s: %s", name, error)
         _cannot_go_on(shell, live, came, str(error))
@@ -54,7 +55,7 @@ def _cannot_go_on(shell: Shell, live: LiveRun, came: Any, why: str) -> None:
     # Where it was loaded to end already, and could not, loading it once more would not help.
     if to_end and isinstance(live.machine, CodeMachine) and not is_given_up(live.machine):
         shell.claims.given_up[live.key] = why
-        live.load_again()
+        load_again(shell, live)
     else:
         live.stall(why)
 

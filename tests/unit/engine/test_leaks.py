@@ -51,7 +51,7 @@ def test_runs_that_ended_leave_no_object_task_timer_or_watch(kind: type[VirtualS
             await asyncio.sleep(5)
             shell = engine._shell
             assert shell.live == {}
-            assert len(shell._tasks) == 4, "due runs, beats, mail, what is over its time"
+            assert len(shell.tasks) == 4, "due runs, beats, mail, what is over its time"
             assert shell.in_hand == set()
             assert shell.waiters._futures == {}
             assert shell._starting == set()

@@ -1,0 +1,157 @@
+"""SharedRunner: attempts of all runs begin in one task, and one that waits keeps it."""
+
+from __future__ import annotations
+
+import asyncio
+from contextvars import ContextVar
+from typing import Any
+
+import pytest
+
+from perdure.flow.step import step
+from tests.virtual.engines import engine_on, graph, node, task
+from tests.virtual.loop import run
+from tests.virtual.stores import LateStore, VirtualStore
+
+STORES = pytest.mark.parametrize("kind", [VirtualStore, LateStore])
+SOMETHING: ContextVar[str] = ContextVar("something", default="nothing")
+
+
+@STORES
+def test_steps_that_never_wait_share_a_task_also_over_runs(kind: type[VirtualStore]) -> None:
+    seen: list[Any] = []
+
+    @step
+    async def work() -> None:
+        seen.append(asyncio.current_task())
+
+    chain = graph("chain", [task(f"n{i}", "work") for i in range(5)])
+
+    async def main() -> None:
+        async with engine_on(kind(), chain, work) as engine:
+            await asyncio.gather(*(engine.run(chain, id=str(i)) for i in range(20)))
+        assert len(seen) == 100
+        assert len(set(seen)) == 1
+
+    run(main())
+
+
+@STORES
+def test_a_step_that_waits_keeps_its_task_and_the_others_go_on(kind: type[VirtualStore]) -> None:
+    ended: list[tuple[float, str]] = []
+    tasks: dict[str, Any] = {}
+
+    @step
+    async def work(name: str, seconds: float) -> None:
+        tasks[name] = asyncio.current_task()
+        if seconds:
+            await asyncio.sleep(seconds)
+            assert asyncio.current_task() is tasks[name]
+        ended.append((asyncio.get_running_loop().time(), name))
+
+    def one(name: str, seconds: float) -> Any:
+        return graph(name, [task("a", "work", {"name": name, "seconds": seconds})])
+
+    graphs = [one("slow", 9), one("first", 0), one("slower", 10), one("second", 0)]
+
+    async def main() -> None:
+        async with engine_on(kind(), *graphs, work) as engine:
+            await asyncio.gather(*(engine.run(graph, id="1") for graph in graphs))
+        times = {name: time for time, name in ended}
+        assert max(times["first"], times["second"]) < 1
+        assert (9 <= times["slow"] < 9.5, 10 <= times["slower"] < 10.5) == (True, True)
+        assert tasks["slow"] is not tasks["slower"]
+
+    run(main())
+
+
+@pytest.mark.parametrize("width", [1, 2, 3, 200])
+def test_attempts_that_all_wait_all_begin_at_once(width: int) -> None:
+    @step
+    async def work() -> None:
+        await asyncio.sleep(10)
+
+    fan = graph(
+        "fan",
+        [node("fork", "FORK"), *(task(f"n{i}", "work") for i in range(width))],
+        [f"fork n{i}" for i in range(width)],
+    )
+
+    async def main() -> None:
+        async with engine_on(VirtualStore(), fan, work) as engine:
+            await asyncio.gather(*(engine.run(fan, id=str(i)) for i in range(3)))
+            assert asyncio.get_running_loop().time() == 10
+            assert len(engine._shell.tasks) <= len(engine._shell.live) + 5, "none is left over"
+
+    run(main())
+
+
+def test_a_step_that_cancels_the_task_it_began_in_harms_no_other_run() -> None:
+    made: list[str] = []
+
+    @step
+    async def harmful() -> None:
+        made.append("harmful")
+        current = asyncio.current_task()
+        assert current is not None
+        current.cancel()
+
+    @step
+    async def harmless(name: str) -> None:
+        made.append(name)
+
+    graphs = [
+        graph("before", [task("a", "harmless", {"name": "before"})]),
+        graph("harm", [task("a", "harmful")]),
+        graph("after", [task("a", "harmless", {"name": "after"})]),
+    ]
+
+    async def main() -> None:
+        async with engine_on(VirtualStore(), *graphs, harmful, harmless) as engine:
+            await asyncio.gather(*(engine.run(graph, id="1") for graph in graphs))
+        assert made == ["before", "harmful", "after"]
+
+    run(main())
+
+
+def test_the_context_variables_of_whoever_starts_a_run_are_not_its_steps() -> None:
+    seen: list[str] = []
+
+    @step
+    async def work() -> None:
+        seen.append(SOMETHING.get())
+        SOMETHING.set("set by a step")
+        await asyncio.sleep(1)
+
+    chain = graph("chain", [task("a", "work"), task("b", "work")])
+
+    async def main() -> None:
+        async with engine_on(VirtualStore(), chain, work) as engine:
+            SOMETHING.set("the caller's")
+            await asyncio.gather(*(engine.run(chain, id=str(i)) for i in range(3)))
+        assert set(seen) == {"nothing"}
+
+    run(main())
+
+
+def test_what_has_not_begun_when_the_engine_closes_is_done_by_the_next_one() -> None:
+    made: list[int] = []
+
+    @step
+    async def work() -> None:
+        made.append(1)
+
+    one = graph("one", [task("a", "work")])
+
+    async def main() -> None:
+        store = VirtualStore()
+        async with engine_on(store, one, work, grace=0) as engine:
+            for i in range(5):
+                await engine.start(one, id=str(i))
+            engine._shell.stopping = True  # before the shared task had its turn
+        assert made == []
+        async with engine_on(store, one, work) as engine:
+            await asyncio.gather(*(engine.get(one, str(i)).result() for i in range(5)))
+        assert len(made) == 5
+
+    run(main())
