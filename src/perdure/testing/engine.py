@@ -173,7 +173,7 @@ class TestEngine(Engine):
     def _pulse(self) -> tuple[Any, ...]:
         shell = self._shell
         rows = sum(live.seq for live in shell.live.values())
-        return (self._faked.pulse, rows, len(shell.live), len(shell._tasks))
+        return (self._faked.pulse, rows, len(shell.live), len(shell.tasks))
 
     async def _something_ended(self) -> bool:
         """Wait for attempts that are under way; whether one of them ended."""

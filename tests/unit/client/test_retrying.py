@@ -279,6 +279,7 @@ def test_a_run_that_was_paused_is_so_after_its_retry() -> None:
     async def main() -> None:
         async with engine_on(VirtualStore(), g, work) as engine:
             started = await engine.start(g, id="1")
+            await asyncio.sleep(0.001)  # its first step is under way
             await started.pause()
             with pytest.raises(RunFailed):
                 await started.result()

@@ -155,3 +155,25 @@ def test_what_has_not_begun_when_the_engine_closes_is_done_by_the_next_one() -> 
         assert len(made) == 5
 
     run(main())
+
+
+def test_an_attempt_that_has_not_begun_when_its_run_is_paused_does_not() -> None:
+    made: list[float] = []
+
+    @step
+    async def work() -> None:
+        made.append(asyncio.get_running_loop().time())
+
+    one = graph("one", [task("a", "work")])
+
+    async def main() -> None:
+        async with engine_on(VirtualStore(), one, work) as engine:
+            started = await engine.start(one, id="1")
+            await started.pause()
+            await asyncio.sleep(5)
+            assert made == []
+            await started.unpause()
+            await started.result()
+        assert made[0] >= 5
+
+    run(main())
