@@ -187,7 +187,18 @@ class LiveRun:
         elif self.under_way or self._decided or self._sending or self._begins or self.dead:
             self._pump(event)
         else:
-            self._pump_alone(event)
+            self._pumping = True  # and nothing is under way
+            try:
+                self._decide_on(event, event)
+                if self._decided:
+                    self._submit()
+            finally:
+                self._pumping = False
+            now: Any = self  # it changed meanwhile, which types do not say
+            if now.inbox is not None or now._decided or now._begins:
+                self.pump()
+            elif not now.dead and len((work := self.work).orders) > work.free:
+                work.start()
 
     def post(self, messages: Iterable[Mail], *then: Any) -> None:
         """Take messages, in whatever order they come (what is missing is fetched), then events."""
@@ -208,20 +219,6 @@ class LiveRun:
         """Decide on everything that came, then hand the decisions to the committer."""
         if not self._pumping and not self.parking:
             self._pump(None)
-
-    def _pump_alone(self, event: Any) -> None:
-        """The same for an event before which nothing stands, in a run with nothing under way."""
-        self._pumping = True
-        try:
-            self._decide_on(event, event)
-            if self._decided:
-                self._submit()
-        finally:
-            self._pumping = False
-        if self.inbox is not None or self._decided or self._begins:  # meanwhile
-            self.pump()
-        elif not self.dead and len((work := self.work).orders) > work.free:
-            work.start()
 
     def _pump(self, first: Any) -> None:
         """The same; `first` stands before what is in the inbox."""

@@ -166,8 +166,12 @@ class Runners:
                 break
             if type(made) is CoroutineType:
                 return order, made
-            if not self._heard(task, order, made):
+            if made is None or self._live.dead or task.cancelling():
+                self._useless(order, made)
                 break
+            self.free = 1
+            live.deliver(made)
+            self.free = 0
         else:
             shell.shared_runner.take(self)  # others have their turn
         self.working.pop(task, None)
@@ -199,8 +203,12 @@ class Runners:
             made = None
             if order.waited:
                 steps, started = 0, loop.time()
-            if not self._heard(task, order, report):
+            if report is None or live.dead or task.cancelling():
+                self._useless(order, report)
                 return
+            self.free = 1
+            live.deliver(report)
+            self.free = 0
             order = orders.pop(0) if orders else None
             if order is None and self._waits_for_row():
                 order = await self._next_order(task)
@@ -226,19 +234,12 @@ class Runners:
         why = record_failure(error)
         live.stall(f"the engine could not run node {order.node}: {why.kind}: {why.message}")
 
-    def _heard(self, task: asyncio.Task[None], order: Order, report: Report | None) -> bool:
-        """An attempt has ended, as reported; whether its task may be used for others."""
-        live = self._live
-        if live.dead:
+    def _useless(self, order: Order, report: Report | None) -> None:
+        """An attempt ended after its run did, or with its task canceled."""
+        if self._live.dead:
             self._unheard(report)
-            return False
-        if report is None or task.cancelling():
+        else:
             self._cancelled(order, report)
-            return False
-        self.free = 1
-        live.deliver(report)
-        self.free = 0
-        return True
 
     def _leave(self, task: asyncio.Task[None]) -> None:
         """A runner ends that has nothing more to do: no callback need tell of it."""
