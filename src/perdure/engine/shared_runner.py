@@ -33,10 +33,10 @@ class SharedRunner:
     def __init__(self, shell: Shell) -> None:
         self._shell = shell
         self._queue: deque[Runners] = deque()
-        #: How many tasks there are that belong to no run, and what the one waits for that has
-        #: nothing to do.
-        self._free = 0
+        #: The tasks that belong to no run, and what the one waits for that has nothing to do.
+        self._free: set[asyncio.Task[Any]] = set()
         self._idle: asyncio.Future[None] | None = None
+        #: How many tasks to have when the next attempt waits.
         self._burst = 1
         self._context = copy_context()
 
@@ -56,26 +56,26 @@ class SharedRunner:
             self._spawn()
 
     def _spawn(self) -> None:
-        self._free += 1
-        self._shell.spawn(self._serve(), context=self._context.copy())
+        context = self._context.copy()
+        self._free.add(self._shell.spawn(self._serve(), self._ended, context))
+
+    def _ended(self, task: asyncio.Task[Any]) -> None:
+        """A task is gone, for whatever reason, before it was a run's."""
+        self._free.discard(task)
+        if self._queue and not self._free and not self._shell.stopping:
+            self._spawn()
 
     async def _serve(self) -> None:
         task, queue = asyncio.current_task(), self._queue
         assert task is not None
-        bound = False
-        try:
-            while queue or await self._wait():
-                if (work := self._turn(task)) is not None:
-                    bound = True
-                    await work
-                    return
-                if task.cancelling():
-                    return  # what began in it cancelled it: it is used no more
-                if queue:
-                    await asyncio.sleep(0)
-        finally:
-            if not bound:
-                self._left()
+        while queue or await self._wait():
+            if (work := self._turn(task)) is not None:
+                await work
+                return
+            if task.cancelling():
+                return  # what began in it cancelled it: it is used no more
+            if queue:
+                await asyncio.sleep(0)
 
     def _turn(self, task: asyncio.Task[None]) -> Coroutine[Any, Any, None] | None:
         """Let attempts begin, until others have the loop. Where one waits the task is its run's
@@ -108,15 +108,10 @@ class SharedRunner:
         """The task is the run's from now on, and others go on: the more, the more attempts in a
         row have waited, since each of those keeps one."""
         self._shell.tasks.attend(task, runners.ended)
-        self._free -= 1
+        self._free.discard(task)
         more = len(self._queue) + len(runners.orders)
         if runners.orders:
             self.take(runners)
-        for _ in range(min(more, self._burst) - self._free):
+        for _ in range(min(more, self._burst) - len(self._free)):
             self._spawn()
         self._burst = min(2 * self._burst, MOST_AT_ONCE)
-
-    def _left(self) -> None:
-        self._free -= 1
-        if self._queue and not self._free and not self._shell.stopping:
-            self._spawn()

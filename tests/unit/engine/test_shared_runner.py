@@ -177,3 +177,26 @@ def test_an_attempt_that_has_not_begun_when_its_run_is_paused_does_not() -> None
         assert made[0] >= 5
 
     run(main())
+
+
+def test_a_task_that_a_stranger_cancels_before_it_began_is_made_anew() -> None:
+    made: list[str] = []
+
+    @step
+    async def work() -> None:
+        made.append("work")
+
+    one = graph("one", [task("a", "work")])
+
+    async def main() -> None:
+        async with engine_on(VirtualStore(), one, work) as engine:
+            started = await engine.start(one, id="1")
+            for free in engine._shell.shared_runner._free:
+                free.cancel()
+            await started.result()
+            for free in engine._shell.shared_runner._free:  # it waits now
+                free.cancel()
+            await engine.run(one, id="2")
+        assert made == ["work", "work"]
+
+    run(main())
