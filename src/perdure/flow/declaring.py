@@ -7,6 +7,7 @@ import inspect
 from collections.abc import Callable, Sequence
 from typing import Any, Final, TypeVar
 
+from perdure.flow.binding import function_signature
 from perdure.model.durations import Duration, microseconds
 from perdure.model.errors import DefinitionError, InvalidName, InvalidOptions
 from perdure.model.names import check_name, name_from_function
@@ -77,7 +78,7 @@ def takes_input(function: Any) -> bool:
             "a method cannot be a workflow, because the object it belongs to is not recorded: "
             "make it a function, and pass what it needs as its input"
         )
-    found = list(inspect.signature(function).parameters.values())
+    found = list(function_signature(function).parameters.values())
     by_name = [p for p in found if p.kind not in _BY_POSITION]
     if by_name or not 1 <= len(found) <= 2:
         raise DefinitionError(
