@@ -25,7 +25,7 @@ from perdure.engine.listeners import CLOSING
 from perdure.engine.retrying import RetryRequest
 from perdure.engine.starting import to_publish
 from perdure.flow.codec import Codec, TypedCodec, codec_of, written
-from perdure.flow.driver import Driver, driver_as, fits
+from perdure.flow.driver import Driver, driver_as
 from perdure.flow.known import KnownWorkflow
 from perdure.flow.step import Step
 from perdure.model.carrier import checked_carrier
@@ -41,6 +41,7 @@ from perdure.model.errors import (
 )
 from perdure.model.moments import since_epoch
 from perdure.model.names import check_run_id
+from perdure.model.protocols import fits
 from perdure.model.status import RunStatus
 from perdure.saga.builder import Saga
 from perdure.stores.port import RunQuery, Store
