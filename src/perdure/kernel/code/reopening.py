@@ -93,6 +93,8 @@ def _ask_again(machine: Running, call: Any) -> None:
 
 def _point(script: Script, node: str | None) -> int:
     """The place of the last transition that is kept. Raises InvalidRequest."""
+    if node is not None:
+        _refuse_unknown(script, node)
     last = 0
     for place, transition in script.transitions:
         for action in transition.actions:
@@ -102,18 +104,22 @@ def _point(script: Script, node: str | None) -> int:
                 last = place
             elif node is not None and isinstance(action, CreateTask) and action.node == node:
                 return place
-    if node is not None:
-        known = [
-            action.node
-            for _, transition in script.transitions
-            for action in transition.actions
-            if isinstance(action, CreateTask)
-        ]
-        raise InvalidRequest(f"the run made no call {node}; {did_you_mean(node, known)}")
     if last:
         return last - 1
     # Nothing failed but the code itself: everything is kept but its end.
     return script.transitions[-1][0]
+
+
+def _refuse_unknown(script: Script, node: str) -> None:
+    known = {
+        action.node: None
+        for _, transition in script.transitions
+        for action in transition.actions
+        if isinstance(action, CreateTask)
+    }
+    if node not in known:
+        hint = did_you_mean(node, list(known))
+        raise InvalidRequest(f"the run made no call {node}{'; ' if hint else ''}{hint}")
 
 
 def _before_undone(script: Script, past: Sequence[Transition], kept: int, node: str | None) -> int:

@@ -78,6 +78,25 @@ def test_a_call_that_was_not_made_is_refused_with_what_was_meant() -> None:
         board.retry("shipp")
 
 
+def test_a_call_that_a_canceled_run_did_not_make_is_refused_too() -> None:
+    board = Board(order)
+    board.complete("charge", 1)
+    board.cancel("oops")
+    with pytest.raises(InvalidRequest, match='no call shipp; did you mean "ship"'):
+        board.retry("shipp")
+    board.retry("ship")
+    assert board.pending == ["ship"]
+
+
+def test_a_run_that_made_no_call_at_all_knows_none_to_suggest() -> None:
+    @named
+    async def nothing(ctx: Context) -> None:
+        raise RuntimeError
+
+    with pytest.raises(InvalidRequest, match=r"the run made no call ship$"):
+        Board(nothing).retry("ship")
+
+
 def test_a_run_that_has_not_ended_is_refused() -> None:
     board = Board(order)
     with pytest.raises(RunActive):
