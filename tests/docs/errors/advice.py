@@ -60,9 +60,10 @@ GROUPS: Final = [
                 "comes from a function's, say it: `@step(name=…)`."
             ),
             "InvalidId": Advice(
-                "Use 1-256 characters without control characters. Ids and idempotency keys that "
-                "come from outside (a header, a form) are to be checked, or this caught: it is the "
-                "one of this group that a caller's data can bring about.",
+                "Use 1-256 characters without control characters. Ids that come from outside (a "
+                "header, a form) are to be checked, or this caught: it is the one of this group "
+                "that a caller's data can bring about. An idempotency key that cannot be an id is "
+                "an `InvalidRequest`.",
                 "no",
                 "Nothing was started. Ask with another id.",
             ),
