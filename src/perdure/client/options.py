@@ -33,7 +33,8 @@ class StartOptions(TypedDict, total=False):
 
 
 class RunOptions(StartOptions, total=False):
-    """As for `start`. timeout: bounds the wait for the result, never the run."""
+    """As for `start`. timeout: bounds the wait, for the start (a second at least) and then for the
+    result, never the run."""
 
     timeout: Duration | None
 
