@@ -103,6 +103,23 @@ def checked_aliases(aliases: object, name: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(check_name(alias, "alias") for alias in aliases))
 
 
+def checked_version(version: object) -> str:
+    """A label that people read."""
+    if isinstance(version, str) and 0 < len(version) <= 64 and version.isprintable():
+        return version
+    raise InvalidOptions(f"version {version!r}: use 1-64 printable characters")
+
+
+def checked_max_duration(value: Duration | None) -> int | None:
+    """How long a run may take, in µs; None = no end."""
+    if value is None:
+        return None
+    limit = microseconds(value, "max_duration")
+    if limit <= 0:
+        raise InvalidOptions(f"max_duration {value!r}: use more than 0, or None for no end")
+    return limit
+
+
 def checked_description(text: object) -> str:
     """What people read about a definition."""
     if isinstance(text, str):
