@@ -15,7 +15,6 @@ from accounts import UserRegistered, onboarding
 
 from perdure import InvalidRequest, PerdureError
 from perdure.blocking import Engine
-from perdure.errors import InvalidId
 
 #: What the sender and this endpoint know, and nobody else.
 SECRET = os.environ.get("WEBHOOK_SECRET", "for trying it out").encode()
@@ -37,7 +36,7 @@ def received(engine: Engine, delivery: str, signed: str, body: bytes) -> tuple[i
     try:
         event = msgspec.json.decode(body, type=UserRegistered)
         engine.emit(event, idempotency_key=delivery)
-    except (msgspec.MsgspecError, InvalidRequest, InvalidId) as error:
+    except (msgspec.MsgspecError, InvalidRequest) as error:
         return 400, f"not an event: {error}"  # it would be wrong the next time, too
     except PerdureError as error:
         return 503, f"come again: {error}"  # nobody knows whether it was recorded

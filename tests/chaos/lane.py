@@ -12,6 +12,8 @@ import subprocess
 import sys
 import time
 from collections import Counter
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -166,6 +168,13 @@ class Lane:
     def expected(self) -> dict[str, Any]:
         """The outputs of all runs, by name."""
         return {f"{name}/{id}": expected(name, n) for name, id, n in self.runs}
+
+
+def killed_side_by_side(lanes: Sequence[Lane], kills: int) -> None:
+    """Kill so many processes of each lane, then let all that is to do be done."""
+    with ThreadPoolExecutor(len(lanes)) as pool:
+        list(pool.map(lambda lane: lane.kill_until(kills), lanes))
+        list(pool.map(Lane.finish, lanes))
 
 
 def ends_within(seconds: float, process: subprocess.Popen[bytes]) -> bool:

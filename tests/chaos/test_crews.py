@@ -19,11 +19,10 @@ import msgspec
 import pytest
 
 from perdure.client.urls import store_of
-from perdure.codec.journal import decode_row
-from perdure.kernel.fold import fold
 from perdure.stores.answers import LoadedRun, RunRow
 from perdure.stores.port import RunQuery
 from tests.chaos.crew import Crew
+from tests.chaos.ended import recorded
 from tests.chaos.waiting import children_of, expected, graph_of
 
 pytestmark = [pytest.mark.chaos, pytest.mark.slow, pytest.mark.timeout(1800)]
@@ -73,9 +72,7 @@ def outputs(row: RunRow) -> Any:
 def check_journal(row: RunRow, loaded: LoadedRun, mail: Any) -> None:
     """Nothing is missing, the row says what the journal does, each message was taken once."""
     journal = loaded.journal
-    assert [r.seq for r in journal] == list(range(1, len(journal) + 1))
-    folded = fold(t for r in journal for t in decode_row(r.body))
-    assert (folded.status, folded.active) == (row.status, 0)
+    recorded(row, loaded)
     assert [letter.n for letter in mail] == list(range(1, len(mail) + 1))
     keys = [letter.id for letter in mail if letter.kind == "signal"]
     assert len(keys) == len(set(keys))

@@ -11,19 +11,17 @@ import asyncio
 import os
 import secrets
 import sys
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import msgspec
 import pytest
 
 from perdure.client.urls import store_of
-from perdure.codec.journal import decode_row
-from perdure.kernel.fold import fold
 from perdure.stores.answers import RunRow
 from perdure.stores.port import RunQuery
+from tests.chaos.ended import recorded
 from tests.chaos.families import FAMILIES
-from tests.chaos.lane import RUNS_A_BATCH, Lane
+from tests.chaos.lane import RUNS_A_BATCH, Lane, killed_side_by_side
 from tests.chaos.saga_journal import Journal
 from tests.chaos.sagas import Seen, given, order_of
 
@@ -96,11 +94,7 @@ async def check_all(lane: FamilyLane) -> int:
     assert sorted(f"{row.definition}/{row.id}" for row in rows) == sorted(numbers)
     for row in rows:
         loaded = await store.load(row.key)
-        assert [r.seq for r in loaded.journal] == list(range(1, len(loaded.journal) + 1))
-        transitions = [t for r in loaded.journal for t in decode_row(r.body)]
-        folded = fold(transitions)
-        assert (folded.status, folded.active) == (row.status, 0)
-        journal = Journal([a for t in transitions for a in t.actions])
+        journal = Journal([a for t in recorded(row, loaded) for a in t.actions])
         check(row, numbers[f"{row.definition}/{row.id}"], journal)
         undos += len(journal.undone)
     await store.close()
@@ -131,9 +125,7 @@ def test_sagas_that_ask_for_others_are_killed_at_any_moment_and_all_end_as_they_
     lanes = [
         FamilyLane(tmp_path / str(i), "", ("full", "normal")[i % 2], SEED + i) for i in range(LANES)
     ]
-    with ThreadPoolExecutor(LANES) as pool:
-        list(pool.map(lambda lane: lane.kill_until(kills), lanes))
-        list(pool.map(Lane.finish, lanes))
+    killed_side_by_side(lanes, kills)
     undos = 0
     for lane in lanes:
         undos += asyncio.run(check_all(lane))

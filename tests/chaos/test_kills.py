@@ -10,7 +10,6 @@ import asyncio
 import os
 import secrets
 import sys
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -18,9 +17,8 @@ import pytest
 
 from perdure.client.client import Client
 from perdure.client.urls import store_of
-from perdure.codec.journal import decode_row
-from perdure.kernel.fold import fold
-from tests.chaos.lane import Lane, looked_into
+from tests.chaos.ended import recorded
+from tests.chaos.lane import Lane, killed_side_by_side, looked_into
 from tests.chaos.service import serving
 
 pytestmark = [pytest.mark.chaos, pytest.mark.slow, pytest.mark.timeout(1800)]
@@ -47,10 +45,7 @@ async def outputs(lane: Lane) -> dict[str, Any]:
         row = await store.describe(*name.split("/"))
         loaded = await store.load(row.key)
         assert row.owner is None
-        assert [r.seq for r in loaded.journal] == list(range(1, len(loaded.journal) + 1))
-        folded = fold(t for r in loaded.journal for t in decode_row(r.body))
-        assert folded.status == row.status
-        assert folded.active == 0
+        recorded(row, loaded)
     await store.close()
     return found
 
@@ -70,14 +65,13 @@ def test_whatever_is_killed_whenever_every_run_ends_right(
 ) -> None:
     sys.stdout.write(f"to play it again: PERDURE_CHAOS_SEED={SEED}\n")
     kills = max(2, round(KILLS * share / 2))
-    with serving() as service, ThreadPoolExecutor(2) as pool:
+    with serving() as service:
         # Two files at a time: the second core would be idle.
         lanes = [
             Lane(tmp_path / name, f"{service.url}/{name}", sync, SEED + i)
             for i, name in enumerate(("one", "two"))
         ]
-        list(pool.map(lambda lane: lane.kill_until(kills), lanes))
-        list(pool.map(Lane.finish, lanes))
+        killed_side_by_side(lanes, kills)
     for lane in lanes:
         assert lane.kills >= kills
         assert asyncio.run(outputs(lane)) == lane.expected()

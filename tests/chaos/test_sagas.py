@@ -14,18 +14,16 @@ import secrets
 import sys
 from collections import defaultdict
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import msgspec
 import pytest
 
 from perdure.client.urls import store_of
-from perdure.codec.journal import decode_row
-from perdure.kernel.fold import fold
 from perdure.stores.answers import RunRow
 from perdure.stores.port import RunQuery
-from tests.chaos.lane import RUNS_A_BATCH, Lane
+from tests.chaos.ended import recorded
+from tests.chaos.lane import RUNS_A_BATCH, Lane, killed_side_by_side
 from tests.chaos.saga_journal import Journal
 from tests.chaos.sagas import SAGAS, Seen, given, order_of
 
@@ -107,14 +105,10 @@ async def check_all(lane: Lane) -> dict[str, Journal]:
     for name, id, n in lane.runs:
         row = await store.describe(name, id)
         loaded = await store.load(row.key)
-        assert [r.seq for r in loaded.journal] == list(range(1, len(loaded.journal) + 1))
-        transitions = [t for r in loaded.journal for t in decode_row(r.body)]
-        folded = fold(transitions)
-        assert (folded.status, folded.active) == (row.status, 0)
         output = row.output
         if row.output_at is not None:
             (output,) = await store.payloads(row.key, [row.output_at])
-        journal = Journal([a for t in transitions for a in t.actions])
+        journal = Journal([a for t in recorded(row, loaded) for a in t.actions])
         check(name, n, row, output, journal)
         found[f"{name}/{id}"] = journal
     await store.close()
@@ -155,9 +149,7 @@ def test_sagas_killed_at_any_moment_undo_what_they_did_once_and_end_as_they_shou
     lanes = [
         SagaLane(tmp_path / str(i), "", ("full", "normal")[i % 2], SEED + i) for i in range(LANES)
     ]
-    with ThreadPoolExecutor(LANES) as pool:
-        list(pool.map(lambda lane: lane.kill_until(kills), lanes))
-        list(pool.map(Lane.finish, lanes))
+    killed_side_by_side(lanes, kills)
     undos = sum(check_found(lane, asyncio.run(check_all(lane))) for lane in lanes)
     repeats = sum(lane.check_repeats([]) for lane in lanes)
     with capsys.disabled():

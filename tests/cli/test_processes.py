@@ -176,6 +176,44 @@ def test_a_worker_that_could_not_write_its_last_rows_says_so_and_does_not_exit_w
     assert ended(start("run", "slow.json", "--app", "steps.py", "--id", "ann"))[0] == 0
 
 
+EACH = """
+import asyncio
+from pathlib import Path
+from perdure import step
+
+@step
+async def wait(name: str) -> str:
+    with open("calls.log", "a") as log:
+        log.write(f"{name}\\n")
+    while not Path(name).exists():
+        await asyncio.sleep(0.01)
+    return name
+"""
+
+
+def test_a_run_that_could_not_write_the_last_rows_of_others_does_not_exit_with_0() -> None:
+    Path("steps.py").write_text(EACH)
+    node = {"id": "wait", "type": "TASK", "spec": {"step": "wait", "input": "{{input.name}}"}}
+    write("each.json", {"name": "each", "nodes": [node], "edges": []})
+    perdure("start", "each.json", "--input", '{"name": "bob"}', "--id", "bob")
+    words = ("each.json", "--app", "steps.py", "--id", "ann", "--input", '{"name": "ann"}')
+    process = start("run", *words, "--grace", "1s")
+    wait_for_call("bob", process)
+    wait_for_call("ann", process)
+    Path("ann").touch()
+    assert process.stderr is not None
+    next(line for line in process.stderr if "steps of other runs have" in line)
+    holder = sqlite3.connect("perdure.db", isolation_level=None)
+    holder.execute("BEGIN EXCLUSIVE")
+    try:
+        Path("bob").touch()
+        code, out, err = ended(process)
+    finally:
+        holder.close()
+    assert (code, out) == (5, '{"wait": "ann"}\n')
+    assert "perdure: stopped, but the store did not take the last rows of each/bob" in err
+
+
 @pytest.mark.parametrize("text", [b"this is no database at all" * 100, b"SQLite format 3\0junk"])
 def test_a_corrupt_database_is_a_clear_error_and_left_alone(text: bytes) -> None:
     Path("perdure.db").write_bytes(text)

@@ -80,6 +80,7 @@ def test_what_the_kernel_may_import_passes() -> None:
         ("print('x')\n", "print"),
         ("import asyncio as a\na.get_event_loop()\n", "asyncio.get_event_loop"),
         ("open('x')\n", "open"),
+        ("from inspect import signature as s\ns(f)\n", "inspect.signature"),
     ],
 )
 def test_a_banned_call_is_caught_under_any_name(text: str, name: str) -> None:

@@ -69,6 +69,7 @@ FEED = [
     "WorkflowCompensationFailed",
     "WorkflowCompensationStarted",
     "WorkflowCompleted",
+    "WorkflowContinued",
     "WorkflowFailed",
     "WorkflowFinished",
     "WorkflowPaused",

@@ -78,7 +78,9 @@ class Client(Mirrored):
         with nothing written, InvalidRequest (PayloadTooLarge for an input over the limit),
         InvalidId, NotFound for a name that the store does not know, Unsupported for what the
         store or driver cannot do. Raises StoreError when it is not known whether the start was
-        recorded: start again with the same id.
+        recorded: start again with the same id. An engine waits for a store that is away, however
+        long: `asyncio.timeout` around the call bounds that, and leaves the run started whole, or
+        to be started once the store is back, or not at all.
         """
         made: Run[Any] = self._handle(self._call(self._async.start(definition, input, **options)))
         return made
@@ -106,8 +108,10 @@ class Client(Mirrored):
         """Start (or join) a run and wait for its result; see `start` and `Run.result`.
 
         With an `idempotency_key` a second call returns, or raises, what the first one did, also
-        while that goes on, and in other processes. Raises what `start` does, and for how the run
-        ended RunFailed (or the failure's own class), Canceled, TimedOut.
+        while that goes on, and in other processes. `timeout` bounds the wait, that for a store
+        which is away included, and never the run. Raises what `start` does, StoreError also when
+        the time is over before the start is known to be recorded; and for how the run ended
+        RunFailed (or the failure's own class), Canceled, TimedOut.
         """
         made: Any = self._call(self._async.run(definition, input, **options))
         return made

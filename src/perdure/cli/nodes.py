@@ -129,6 +129,8 @@ class NodeBook:
         self.nodes.clear()
         self.kept.clear()
         self._opened(record)
+        if record.get("paused"):  # the history may begin with it
+            self.paused = self.paused or record["time"]
         return [_change(record, "goes on as new: what it did before is forgotten")]
 
     def _stopping(self, record: Mapping[str, Any]) -> list[Change]:

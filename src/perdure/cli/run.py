@@ -10,6 +10,7 @@ import click
 from perdure.cli.exits import (
     INTERRUPTED,
     RUN_FAILED,
+    STORE,
     TERMINATED,
     TIMED_OUT,
     usage,
@@ -164,6 +165,17 @@ def _report(job: Job, ending: Ending, book: NodeBook, command: str, as_json: boo
         print_json(outcome_json(ending.info, ending.output, ending.failure))
     elif ending.why == "ended" and ending.failure is None:
         print_json(ending.output)
+    code = _told(name, job, ending, book, command)
+    if ending.unrecorded is None:
+        return code
+    from perdure.engine.outages import unrecorded
+
+    click.echo(f"perdure: stopped, but {unrecorded(ending.unrecorded)}", err=True)
+    return STORE
+
+
+def _told(name: str, job: Job, ending: Ending, book: NodeBook, command: str) -> int:
+    """Say what did not go as asked; the exit code for how the run stands."""
     if ending.why == "ended":
         if ending.failure is None:
             return 0

@@ -62,13 +62,16 @@ class Job(msgspec.Struct):
 
 
 class Ending(msgspec.Struct):
-    """How it came out. `why`: the run ended, the time was over, or a signal stopped us."""
+    """How it came out. `why`: the run ended, the time was over, or a signal stopped us.
+    `unrecorded`: the runs, also others, whose last rows the store did not take; None: it took
+    all."""
 
     why: Literal["ended", "timeout", "stopped"]
     info: RunInfo
     output: Any = None
     failure: Failure | None = None
     signal: int = 0
+    unrecorded: list[str] | None = None
 
 
 class Stop:
@@ -122,7 +125,9 @@ async def work(job: Job, progress: Progress) -> Ending:
             run = await _start(engine, job, progress)
             why = await _wait(engine, run, progress, stopped, job.seconds)
             _part(engine, job, progress, why)
-            return await _ending(run, progress, why, stop.signal)
+            ending = await _ending(run, progress, why, stop.signal)
+        ending.unrecorded = engine._shell.unrecorded
+        return ending
 
 
 async def _ended_before(job: Job, progress: Progress) -> Ending | None:

@@ -10,6 +10,7 @@ from typing import Any, Self, TypeAlias, TypeVar, Unpack, cast, overload
 
 from msgspec import Raw
 
+from perdure.client.bounds import Bound
 from perdure.client.definitions import DefinitionInfo, infos
 from perdure.client.emitting import PublishedSagas, checked_event, start_all
 from perdure.client.listing import newest_first
@@ -25,7 +26,7 @@ from perdure.engine.listeners import CLOSING
 from perdure.engine.retrying import RetryRequest
 from perdure.engine.starting import to_publish
 from perdure.flow.codec import Codec, TypedCodec, codec_of, written
-from perdure.flow.driver import Driver, driver_as, fits
+from perdure.flow.driver import Driver, driver_as
 from perdure.flow.known import KnownWorkflow
 from perdure.flow.step import Step
 from perdure.model.carrier import checked_carrier
@@ -41,6 +42,7 @@ from perdure.model.errors import (
 )
 from perdure.model.moments import since_epoch
 from perdure.model.names import check_run_id
+from perdure.model.protocols import fits
 from perdure.model.status import RunStatus
 from perdure.saga.builder import Saga
 from perdure.stores.port import RunQuery, Store
@@ -164,7 +166,9 @@ class Client:
         with nothing written, InvalidRequest (PayloadTooLarge for an input over the limit),
         InvalidId, NotFound for a name that the store does not know, Unsupported for what the
         store or driver cannot do. Raises StoreError when it is not known whether the start was
-        recorded: start again with the same id.
+        recorded: start again with the same id. An engine waits for a store that is away, however
+        long: `asyncio.timeout` around the call bounds that, and leaves the run started whole, or
+        to be started once the store is back, or not at all.
         """
         settled(options)
         with self._observed("start", definition, options.get("trace")) as call:
@@ -238,13 +242,24 @@ class Client:
         """Start (or join) a run and wait for its result; see `start` and `Run.result`.
 
         With an `idempotency_key` a second call returns, or raises, what the first one did, also
-        while that goes on, and in other processes. Raises what `start` does, and for how the run
-        ended RunFailed (or the failure's own class), Canceled, TimedOut.
+        while that goes on, and in other processes. `timeout` bounds the wait, that for a store
+        which is away included, and never the run. Raises what `start` does, StoreError also when
+        the time is over before the start is known to be recorded; and for how the run ended
+        RunFailed (or the failure's own class), Canceled, TimedOut.
         """
         timeout = options.pop("timeout", None)
         options.setdefault("if_exists", "join")
-        run: Run[Any] = await self.start(definition, input, **cast("StartOptions", options))
-        return await run.result(timeout=timeout)
+        start = cast("StartOptions", options)
+        if timeout is None:
+            run: Run[Any] = await self.start(definition, input, **start)
+            return await run.result()
+        bound = Bound(timeout)
+        settled(start)
+        if start.get("id") is None:  # whoever has to start it again needs to know it
+            start["id"] = self._new_id()
+        name = f"{getattr(definition, 'name', definition)}/{start['id']}"
+        run = await bound.started(self.start(definition, input, **start), name)
+        return await run._result_by(bound.left(), bound.seconds)
 
     @overload
     def get(self, definition: Definition[Any, O], id: str, /) -> Run[O]: ...

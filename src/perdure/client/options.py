@@ -33,22 +33,24 @@ class StartOptions(TypedDict, total=False):
 
 
 class RunOptions(StartOptions, total=False):
-    """As for `start`. timeout: bounds the wait for the result, never the run."""
+    """As for `start`. timeout: bounds the wait, for the start (a second at least) and then for the
+    result, never the run."""
 
     timeout: Duration | None
 
 
 def checked_key(key: object) -> str:
-    """The run id that an idempotency key is. Raises InvalidId."""
+    """The run id that an idempotency key is. Raises InvalidRequest: whoever asks made it, not
+    whoever wrote the program."""
     try:
         return check_run_id(key)
     except InvalidId as error:
-        raise InvalidId(f"idempotency_key: {error}") from None
+        raise InvalidRequest(f"idempotency_key: {error}") from None
 
 
 def settled(options: StartOptions) -> None:
-    """Turn an idempotency key into what it stands for. Raises InvalidId, InvalidRequest for a key
-    beside an id."""
+    """Turn an idempotency key into what it stands for. Raises InvalidRequest for one that cannot
+    be an id, or stands beside one."""
     key = options.pop("idempotency_key", None)
     if key is None:
         return

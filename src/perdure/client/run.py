@@ -110,12 +110,17 @@ class Run(Generic[T_co]):
         `timeout` bounds this wait only, never the run: when it is over, TimedOut is raised with
         kind "workflow.timeout" and the run goes on. A run that is stalled may go on, and is
         waited for; why it is stalled is logged once."""
-        with self._client._observed("result", self._workflow):
-            if timeout is None:
+        if timeout is None:
+            with self._client._observed("result", self._workflow):
                 return await self._result()
-            seconds = microseconds(timeout, "timeout") / SECOND
+        seconds = microseconds(timeout, "timeout") / SECOND
+        return await self._result_by(seconds, seconds)
+
+    async def _result_by(self, left: float, seconds: float) -> T_co:
+        """The result, if it comes within what is `left` of so many seconds."""
+        with self._client._observed("result", self._workflow):
             try:
-                async with asyncio.timeout(seconds):
+                async with asyncio.timeout(left):
                     return await self._result()
             except TimedOut:
                 raise

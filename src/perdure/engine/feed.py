@@ -22,6 +22,7 @@ from perdure.feed import (
     WorkflowCompensationFailed,
     WorkflowCompensationStarted,
     WorkflowCompleted,
+    WorkflowContinued,
     WorkflowFailed,
     WorkflowPaused,
     WorkflowRetried,
@@ -40,6 +41,7 @@ from perdure.kernel.actions import (
     BeginCompensation,
     CancelTasks,
     CompleteTask,
+    Continued,
     CreateTask,
     FailTask,
     FinishRun,
@@ -211,6 +213,10 @@ def _cancelled(live: LiveRun, action: CancelTasks) -> Told:
         yield WorkflowStepFailed, {"step": node, "attempt": 0, "failure": failure}
 
 
+def _continued(live: LiveRun, action: Continued) -> Told:
+    yield WorkflowContinued, {"version": action.version}
+
+
 def _paused(live: LiveRun, action: SetPaused) -> Told:
     yield (WorkflowPaused if action.paused else WorkflowUnpaused), {}
 
@@ -268,6 +274,7 @@ _EVENTS: Final[dict[type, Callable[[LiveRun, Any], Told]]] = {
     RetryTask: _retrying,
     ResolveWait: _resolved,
     CancelTasks: _cancelled,
+    Continued: _continued,
     SetPaused: _paused,
     BeginCompensation: _undoes,
     FinishRun: _finished,

@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from typing import Any, TypeVar
 
 from perdure.model.errors import DefinitionError, InvalidRequest, NotFound
+from perdure.model.protocols import fits
 
 T = TypeVar("T")
 
@@ -57,7 +58,7 @@ class Resources:
 
 def _is_a(thing: object, wanted: type[Any]) -> bool:
     try:
-        return isinstance(thing, wanted)
+        return fits(thing, wanted)
     except TypeError:  # a Protocol that cannot be checked at run time
         raise InvalidRequest(
             f"{wanted.__name__} cannot be looked up: decorate it with @runtime_checkable"

@@ -27,6 +27,7 @@ from perdure.feed.events import (
     WorkflowCompensationFailed,
     WorkflowCompensationStarted,
     WorkflowCompleted,
+    WorkflowContinued,
     WorkflowFailed,
     WorkflowFinished,
     WorkflowPaused,
@@ -49,8 +50,8 @@ __all__ = [
     "ClientEvent", "LiveView", "ReportIgnored", "RunCanceled", "RunEvent", "RunSignaled",
     "RunStarted", "RunView", "StepSpan", "StepView", "WaitEnded", "WaitStarted",
     "WorkflowCanceled", "WorkflowCompensationCompleted", "WorkflowCompensationFailed",
-    "WorkflowCompensationStarted", "WorkflowCompleted", "WorkflowFailed", "WorkflowFinished",
-    "WorkflowPaused", "WorkflowRecord", "WorkflowRetried", "WorkflowStarted",
+    "WorkflowCompensationStarted", "WorkflowCompleted", "WorkflowContinued", "WorkflowFailed",
+    "WorkflowFinished", "WorkflowPaused", "WorkflowRecord", "WorkflowRetried", "WorkflowStarted",
     "WorkflowStepCompleted", "WorkflowStepEvent", "WorkflowStepFailed", "WorkflowStepRetrying",
     "WorkflowStepSkipped", "WorkflowStepStarted", "WorkflowTimedOut", "WorkflowUnpaused",
 ]  # fmt: skip

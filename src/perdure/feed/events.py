@@ -40,6 +40,13 @@ class WorkflowRetried(RunEvent, frozen=True, kw_only=True):
     standing: Mapping[str, str] = {}
 
 
+class WorkflowContinued(RunEvent, frozen=True, kw_only=True):
+    """A workflow's run goes on as new (`continue_as_new`), on this version: the calls that it made
+    before are forgotten, and the same names are those of new ones."""
+
+    version: str
+
+
 class WorkflowFinished(RunEvent, frozen=True, kw_only=True):
     """A run ended, in whatever way."""
 

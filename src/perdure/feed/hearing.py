@@ -13,6 +13,7 @@ from perdure.feed.events import (
     WorkflowCompensationCompleted,
     WorkflowCompensationStarted,
     WorkflowCompleted,
+    WorkflowContinued,
     WorkflowFailed,
     WorkflowFinished,
     WorkflowPaused,
@@ -97,7 +98,12 @@ def _paused(view: RunView, event: RunEvent) -> None:
 
 
 def _unpaused(view: RunView, event: RunEvent) -> None:
-    view.unpauses()
+    view.unpauses(event.time)
+
+
+def _continued(view: RunView, event: WorkflowContinued) -> None:
+    view.version = event.version
+    view.plan(())
 
 
 def _undoing(view: RunView, event: RunEvent) -> None:
@@ -116,6 +122,7 @@ _TELLINGS: Final[dict[type, Callable[[RunView, Any], None]]] = {
     WorkflowStepSkipped: _skipped,
     WaitStarted: _waits,
     WaitEnded: _waited,
+    WorkflowContinued: _continued,
     WorkflowPaused: _paused,
     WorkflowUnpaused: _unpaused,
     WorkflowCompensationStarted: _undoing,

@@ -48,6 +48,11 @@ def _opened(view: RunView, action: Any, at: datetime, plan: Sequence[str]) -> No
     view.plan(plan)
 
 
+def _continued(view: RunView, action: Continued, at: datetime, plan: Sequence[str]) -> None:
+    _opened(view, action, at, plan)
+    view.paused = action.paused  # the journal may begin with it
+
+
 def _created(view: RunView, action: CreateTask, at: datetime, plan: Sequence[str]) -> None:
     if action.status == "waiting":
         view.waits(action.node, at)
@@ -63,7 +68,8 @@ def _created(view: RunView, action: CreateTask, at: datetime, plan: Sequence[str
 
 def _dispatched(view: RunView, action: DispatchTask, at: datetime, plan: Sequence[str]) -> None:
     due = _due(action.not_before, at)
-    view.begun(action.node, action.attempt + 1, at, due if due > at else None)
+    later = due > at or view.paused  # nobody tells when it begins
+    view.begun(action.node, action.attempt + 1, at, due if later else None)
 
 
 def _asked(view: RunView, action: StartChild, at: datetime, plan: Sequence[str]) -> None:
@@ -114,7 +120,7 @@ def _undoes(view: RunView, action: BeginCompensation, at: datetime, plan: Sequen
 
 
 def _paused(view: RunView, action: SetPaused, at: datetime, plan: Sequence[str]) -> None:
-    view.pauses(at) if action.paused else view.unpauses()
+    view.pauses(at) if action.paused else view.unpauses(at)
 
 
 def _finished(view: RunView, action: FinishRun, at: datetime, plan: Sequence[str]) -> None:
@@ -138,7 +144,7 @@ def _said(failure: FailureRecord | None) -> str:
 
 _FOLDS: Final[Mapping[type, Callable[[RunView, Any, datetime, Sequence[str]], None]]] = {
     OpenRun: _opened,
-    Continued: _opened,
+    Continued: _continued,
     CreateTask: _created,
     DispatchTask: _dispatched,
     StartChild: _asked,

@@ -188,8 +188,13 @@ class RunView(msgspec.Struct):
                     one.state, one.due = RUNNING, None
         self.paused = True
 
-    def unpauses(self) -> None:
-        """It goes on."""
+    def unpauses(self, time: datetime) -> None:
+        """It goes on: what became due meanwhile begins now."""
+        for step in self.steps.values():
+            for one in (step, step.undo):
+                if one is not None and one.due is not None and one.due <= time:
+                    one.started = time if one.state == PENDING else one.started
+                    one.state, one.due = RUNNING, None
         self.paused = False
 
     def ends(self, outcome: str, time: datetime) -> None:

@@ -7,6 +7,7 @@ import inspect
 from collections.abc import Callable, Sequence
 from typing import Any, Final, TypeVar
 
+from perdure.flow.binding import function_signature
 from perdure.model.durations import Duration, microseconds
 from perdure.model.errors import DefinitionError, InvalidName, InvalidOptions
 from perdure.model.names import check_name, name_from_function
@@ -77,7 +78,7 @@ def takes_input(function: Any) -> bool:
             "a method cannot be a workflow, because the object it belongs to is not recorded: "
             "make it a function, and pass what it needs as its input"
         )
-    found = list(inspect.signature(function).parameters.values())
+    found = list(function_signature(function).parameters.values())
     by_name = [p for p in found if p.kind not in _BY_POSITION]
     if by_name or not 1 <= len(found) <= 2:
         raise DefinitionError(
@@ -100,6 +101,23 @@ def checked_aliases(aliases: object, name: str) -> tuple[str, ...]:
     if name in aliases:
         raise InvalidOptions(f"alias {name!r} is the name it has: list names that it had before")
     return tuple(dict.fromkeys(check_name(alias, "alias") for alias in aliases))
+
+
+def checked_version(version: object) -> str:
+    """A label that people read."""
+    if isinstance(version, str) and 0 < len(version) <= 64 and version.isprintable():
+        return version
+    raise InvalidOptions(f"version {version!r}: use 1-64 printable characters")
+
+
+def checked_max_duration(value: Duration | None) -> int | None:
+    """How long a run may take, in µs; None = no end."""
+    if value is None:
+        return None
+    limit = microseconds(value, "max_duration")
+    if limit <= 0:
+        raise InvalidOptions(f"max_duration {value!r}: use more than 0, or None for no end")
+    return limit
 
 
 def checked_description(text: object) -> str:

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar, runtime_checkable
 
 import msgspec
 
+from perdure.model.protocols import fits
+
 if TYPE_CHECKING:
     from perdure.flow.codec import Codec
     from perdure.flow.registry import Registry
@@ -91,15 +93,6 @@ class Wrapper(Driver, Protocol):
 
     def unwrap(self) -> Driver:
         """The driver inside."""
-
-
-def fits(thing: object, kind: type) -> bool:
-    """Whether it is one of these; of a protocol, also what passes its methods on by
-    `__getattr__`: from Python 3.12 on isinstance() does not ask that."""
-    if isinstance(thing, kind):
-        return True
-    asked = getattr(kind, "__protocol_attrs__", ()) if getattr(kind, "_is_protocol", False) else ()
-    return bool(asked) and all(hasattr(thing, name) for name in asked)
 
 
 def driver_as(driver: Any, kind: type[D]) -> D | None:

@@ -21,7 +21,9 @@ from perdure.flow.declaring import (
     Problems,
     checked_aliases,
     checked_description,
+    checked_max_duration,
     checked_step_name,
+    checked_version,
     takes_input,
 )
 from perdure.flow.program import FunctionProgram
@@ -30,7 +32,6 @@ from perdure.kernel.code.machine import CodeMachine
 from perdure.model.definition import Definition
 from perdure.model.durations import SECOND, Duration, microseconds
 from perdure.model.errors import (
-    InvalidOptions,
     InvalidRequest,
     MissingMaxDuration,
 )
@@ -193,8 +194,8 @@ def workflow(
         made._fn = function
         made.takes_input = bool(problems.of(takes_input, function))
         made._name = problems.of(checked_step_name, name, function, "workflow") or ""
-        made._version = problems.of(_checked_version, version) or ""
-        made._max_duration = problems.of(_checked_max_duration, max_duration)
+        made._version = problems.of(checked_version, version) or ""
+        made._max_duration = problems.of(_said_max_duration, max_duration)
         made._retention = problems.of(_checked_retention, retention) or RETENTION
         made.description = problems.of(checked_description, description) or ""
         made.aliases = problems.of(checked_aliases, aliases, made._name) or ()
@@ -219,21 +220,10 @@ def _renamed(workflow: Workflow[I, O], name: str) -> Workflow[I, O]:
     return copy
 
 
-def _checked_version(version: object) -> str:
-    if isinstance(version, str) and 0 < len(version) <= 64 and version.isprintable():
-        return version
-    raise InvalidOptions(f"version {version!r}: use 1-64 printable characters")
-
-
-def _checked_max_duration(value: Any) -> int | None:
+def _said_max_duration(value: Any) -> int | None:
     if value is _UNSAID:
         raise MissingMaxDuration('say max_duration, such as "7d"; None = no end')
-    if value is None:
-        return None
-    limit = microseconds(value, "max_duration")
-    if limit <= 0:
-        raise InvalidOptions(f"max_duration {value!r}: use more than 0, or None for no end")
-    return limit
+    return checked_max_duration(value)
 
 
 def _checked_retention(value: Duration) -> int:

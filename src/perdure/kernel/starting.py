@@ -110,10 +110,10 @@ def _restarts(turn: Turn, node: str | None) -> list[str]:
     """The nodes to begin at, in the document's order. Raises InvalidRequest."""
     plan, reached = turn.plan, turn.run.nodes
     if node is not None and node not in plan.nodes:
-        known = list(plan.nodes)
+        hint = did_you_mean(node, list(plan.nodes))
         raise InvalidRequest(
-            f"node {node} is not in version {plan.version} of graph {plan.name}; "
-            f"{did_you_mean(node, known)}"
+            f"node {node} is not in version {plan.version} of graph {plan.name}"
+            f"{'; ' if hint else ''}{hint}"
         )
     wanted = ("failed", "canceled", "compensated") if node is None else ("compensated",)
     again = [

@@ -16,7 +16,12 @@ from msgspec import UNSET, Raw, UnsetType
 
 from perdure.flow import legible
 from perdure.flow.codec import codec_of, read
-from perdure.flow.declaring import checked_aliases, checked_description
+from perdure.flow.declaring import (
+    checked_aliases,
+    checked_description,
+    checked_max_duration,
+    checked_version,
+)
 from perdure.flow.typed import or_null
 from perdure.graph.definition import Graph
 from perdure.graph.planned import PlannedDefinition
@@ -101,9 +106,9 @@ class Saga(PlannedDefinition[P, Outputs]):
         self._payload = payload
         self._record = SagaRecord(
             name=self._name,
-            version=of(_checked_version, version) or "",
+            version="" if version == "" else of(checked_version, version) or "",
             description=of(checked_description, description) or "",
-            max_duration=of(_checked_max_duration, max_duration),
+            max_duration=of(checked_max_duration, max_duration),
             retention=of(_checked_retention, retention) or RETENTION,
             on_failure=of(_checked_on_failure, on_failure) or "drain",
             undo_on=of(_checked_undo_on, undo_on) or (),
@@ -320,21 +325,6 @@ def _checked_payload(payload: Any) -> None:
         return
     if why:
         raise DefinitionError(f"its payload can never be read back from what is recorded: {why}")
-
-
-def _checked_version(version: object) -> str:
-    if isinstance(version, str) and (not version or (len(version) <= 64 and version.isprintable())):
-        return version
-    raise InvalidOptions(f"version {version!r}: use 1-64 printable characters")
-
-
-def _checked_max_duration(value: Duration | None) -> int | None:
-    if value is None:
-        return None
-    limit = microseconds(value, "max_duration")
-    if limit <= 0:
-        raise InvalidOptions(f"max_duration {value!r}: use more than 0, or None for no end")
-    return limit
 
 
 def _checked_retention(value: Duration | None) -> int:

@@ -72,7 +72,11 @@ class RunQuery(msgspec.Struct, frozen=True, gc=False):
 
 class Store(Protocol):
     """What keeps runs. Safe to use from one event loop; every method may raise StoreError
-    (transient: try again) unless it says otherwise."""
+    (transient: try again) unless it says otherwise.
+
+    Any other exception that no method names is a fault of the store's: asking again would bring it
+    again. The engine logs it, and a run that cannot go on without the answer stalls with it, to be
+    unpaused when the store is mended. Nothing recorded is lost by that."""
 
     @property
     def durable(self) -> bool:

@@ -60,9 +60,10 @@ GROUPS: Final = [
                 "comes from a function's, say it: `@step(name=…)`."
             ),
             "InvalidId": Advice(
-                "Use 1-256 characters without control characters. Ids and idempotency keys that "
-                "come from outside (a header, a form) are to be checked, or this caught: it is the "
-                "one of this group that a caller's data can bring about.",
+                "Use 1-256 characters without control characters. Ids that come from outside (a "
+                "header, a form) are to be checked, or this caught: it is the one of this group "
+                "that a caller's data can bring about. An idempotency key that cannot be an id is "
+                "an `InvalidRequest`.",
                 "no",
                 "Nothing was started. Ask with another id.",
             ),
@@ -194,10 +195,11 @@ GROUPS: Final = [
         "Trouble below the runs. It holds them up, and is no outcome of theirs.",
         {
             "StoreError": Advice(
-                "An engine asks again until the store answers, so a call of it waits. A client "
-                "gives up after some seconds: try again, after a moment; to a web client answer "
-                "503. When it stays, the message says what the store lacks (a folder, rights, room "
-                "on the disk, a backup), and `perdure doctor` looks at all of it.",
+                "An engine asks again until the store answers, so a call of it waits: `timeout=` "
+                "of `run` bounds that, and `asyncio.timeout` around any call. A client gives up "
+                "after some seconds: try again, after a moment; to a web client answer 503. When "
+                "it stays, the message says what the store lacks (a folder, rights, room on the "
+                "disk, a backup), and `perdure doctor` looks at all of it.",
                 "yes, with an id",
                 "It may or may not have been recorded. `start`, `run` and `emit` with the same "
                 "`id` or `idempotency_key` count once; without one, a second start may be a second "

@@ -80,7 +80,7 @@ def test_an_id_that_is_empty_or_has_control_characters_is_refused(id: str) -> No
         async with client_on(VirtualStore()) as client:
             with pytest.raises(InvalidId):
                 await client.start(ONE, id=id)
-            with pytest.raises(InvalidId):
+            with pytest.raises(InvalidRequest, match="idempotency_key"):  # the caller's to mend
                 await client.run(ONE, idempotency_key=id)
             assert await names(client) == []
 

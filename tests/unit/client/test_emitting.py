@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from perdure import Client, Engine, InvalidRequest, Saga, SagaContext, Unsupported, blocking
-from perdure.errors import InvalidId, PerdureError, StoreError
+from perdure.errors import PerdureError, StoreError
 from perdure.stores.memory import MemoryStore
 from tests.virtual.engines import client_on, engine_on
 from tests.virtual.loop import run, settle
@@ -168,7 +168,7 @@ def test_what_is_no_event_or_no_payload_is_refused_with_nothing_started(on: Any)
             for event in (OrderPlaced, None):
                 with pytest.raises(InvalidRequest, match="give an event"):
                     await client.emit(event)
-            with pytest.raises(InvalidId, match="idempotency_key: run id ''"):
+            with pytest.raises(InvalidRequest, match="idempotency_key: run id ''"):
                 await client.emit(OrderPlaced("1"), idempotency_key="")
             assert await runs_of(client) == []
         async with engine_on(store, ship, wrong) as engine:

@@ -33,10 +33,10 @@ from perdure.drivers import (
     StepCall,
     driver_as,
 )
-from perdure.flow.driver import fits
 from perdure.model.definition import Definition
 from perdure.model.errors import NoCases
 from perdure.model.failure import FailureRecord
+from perdure.model.protocols import fits
 from perdure.stores.memory import MemoryStore
 from perdure.stores.port import RunQuery
 

@@ -49,6 +49,24 @@ def test_an_object_of_a_subclass_stands_in() -> None:
     assert resources.find(Sends) is fake
 
 
+class Logged:
+    """A wrapper that passes everything on."""
+
+    def __init__(self, inner: object) -> None:
+        self._inner = inner
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self._inner, name)
+
+
+def test_a_wrapper_that_passes_the_methods_of_a_protocol_on_stands_in() -> None:
+    # From Python 3.12 on isinstance() does not see it.
+    logged = Logged(Mailer())
+    assert Resources([4, logged]).find(Sends) is logged
+    with pytest.raises(NotFound):
+        Resources([Logged(3)]).find(Sends)
+
+
 def test_a_mock_of_the_type_stands_in() -> None:
     mock = Mock(spec=Mailer)
     assert Resources([mock]).find(Mailer) is mock

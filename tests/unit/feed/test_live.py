@@ -12,9 +12,7 @@ import pytest
 
 from perdure import (
     Context,
-    Failure,
     InvalidRequest,
-    Retry,
     RunFailed,
     Saga,
     SagaContext,
@@ -23,108 +21,35 @@ from perdure import (
 )
 from perdure.blocking import Engine as BlockingEngine
 from perdure.client.engine import Engine
-from perdure.feed import LiveView, RunView, WorkflowCompleted, WorkflowRetried, WorkflowStarted
+from perdure.feed import (
+    LiveView,
+    RunView,
+    WorkflowCompleted,
+    WorkflowRetried,
+    WorkflowStarted,
+)
 from perdure.model.errors import Canceled, InvalidOptions, TimedOut
-from perdure.model.step_context import current_step
+from tests.unit.feed.watched import (
+    Declined,
+    both,
+    checkout,
+    coded,
+    flaky,
+    hush,
+    live_on,
+    now,
+    quick,
+    quiet,
+    slow,
+    states,
+    switch,
+    undo,
+)
 from tests.virtual.engines import client_on, engine_on, graph, killed, node, task, wait_for
-from tests.virtual.loop import BEGIN, run, settle
+from tests.virtual.loop import run, settle
 from tests.virtual.stores import VirtualStore
 
 AT = datetime(2026, 1, 1, tzinfo=UTC)
-
-
-class Declined(Failure, kind="live-declined"):
-    """No."""
-
-
-@step(retry=Retry(2, initial=5))
-async def flaky(fails: int = 0) -> str:
-    await asyncio.sleep(1)
-    if current_step().attempt <= fails:
-        raise Declined("timeout")
-    return "done"
-
-
-@step
-async def slow() -> str:
-    await asyncio.sleep(10)
-    return "done"
-
-
-async def quick(ctx: SagaContext[dict[str, Any]]) -> None:
-    await asyncio.sleep(1)
-
-
-async def charge(ctx: SagaContext[dict[str, Any]]) -> None:
-    await asyncio.sleep(2)
-    if ctx.attempt <= ctx.payload.get("charge", 0):
-        raise Declined("timeout")
-
-
-async def ship(ctx: SagaContext[dict[str, Any]]) -> None:
-    if ctx.payload.get("ship"):
-        raise Declined("no carrier")
-
-
-async def undo(ctx: SagaContext[dict[str, Any]]) -> None:
-    await asyncio.sleep(3)
-    if ctx.attempt <= ctx.payload.get(ctx.node, 0):
-        raise Declined("bank is closed")
-
-
-checkout = (
-    Saga("checkout", dict[str, Any], max_duration="1h")
-    .step("reserve", quick, undo=undo, undo_retry=Retry(2, initial=20))
-    .step("charge", charge, undo=undo, retry=Retry(3, initial=10))
-    .step("ship", ship)
-)
-switch = graph(
-    "switch",
-    [task("flaky"), node("s", "SWITCH"), task("no", "slow"), wait_for("ok", "go", "1h")],
-    ["flaky s", {"from": "s", "to": "no", "condition": "{{input.no}}"},
-     {"from": "s", "to": "ok", "default": True}],
-)  # fmt: skip
-
-
-@workflow(max_duration="1h")
-async def coded(ctx: Context, fails: int) -> None:
-    await flaky(fails)
-    await ctx.sleep(5)
-    await flaky(0)
-
-
-@step
-def hush() -> str:
-    return "done"
-
-
-@workflow(max_duration="1h")
-async def quiet(ctx: Context) -> str:
-    return await hush()
-
-
-def now() -> datetime:
-    at = BEGIN / 1_000_000 + asyncio.get_running_loop().time()
-    return datetime.fromtimestamp(at, UTC)
-
-
-def live_on(engine: Engine, **options: Any) -> LiveView:
-    return LiveView(engine, now=now, **options)
-
-
-def states(view: RunView | dict[str, Any]) -> dict[str, str]:
-    told = view.to_dict(now()) if isinstance(view, RunView) else view
-    return {step["name"]: step["state"] for step in told["steps"]}
-
-
-async def both(live: LiveView, engine: Engine, workflow: str, id: str = "1") -> dict[str, Any]:
-    """How a run stands, by the feed and by its journal: the same."""
-    await settle()
-    view = live.get(workflow, id)
-    assert view is not None
-    told = view.to_dict(now())
-    assert (await engine.get(workflow, id).view()).to_dict(now()) == told
-    return told
 
 
 @pytest.mark.rule("S-27", "S-28", "S-29")
@@ -336,21 +261,6 @@ def test_a_view_that_was_given_out_changes_no_more_and_a_limit_of_none_is_refuse
                 live_on(engine, limit=0)
             with pytest.raises(InvalidRequest):
                 engine.listen(RunView)
-
-    run(main())
-
-
-def test_a_pause_keeps_what_is_to_come_from_being_shown_as_begun() -> None:
-    async def main() -> None:
-        async with engine_on(VirtualStore(), coded, flaky) as engine:
-            live = live_on(engine)
-            started = await engine.start(coded, 1, id="1")
-            await asyncio.sleep(2)
-            await started.pause()
-            await asyncio.sleep(60)
-            assert states(await both(live, engine, "coded")) == {"flaky": "retrying"}
-            await started.unpause()
-            assert states(await both(live, engine, "coded")) == {"flaky": "running"}
 
     run(main())
 

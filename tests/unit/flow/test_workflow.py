@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import sys
 from datetime import timedelta
 from typing import Any
 
@@ -143,3 +144,13 @@ def test_all_that_is_wrong_is_told_at_once() -> None:
 def test_a_workflow_is_made_by_its_decorator_only() -> None:
     with pytest.raises(TypeError, match="use @workflow"):
         Workflow()
+
+
+def test_annotations_may_name_what_comes_later_in_the_file() -> None:
+    # From Python 3.14 on without quotes.
+    order = "Order" if sys.version_info >= (3, 14) else "'Order'"
+    text = f"async def late(ctx: Context, order: {order}) -> {order}: ...\n"
+    text += "made = declare(late)\nclass Order: ..."
+    names = {"Context": Context, "declare": declare}
+    exec(compile(text, "<later>", "exec", dont_inherit=True), names)
+    assert names["made"].takes_input  # type: ignore[attr-defined]

@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from perdure import Engine, InvalidRequest, Saga, SagaContext
-from perdure.errors import InvalidId, PerdureError
+from perdure.errors import PerdureError
 from perdure.stores.memory import MemoryStore
 from perdure.testing import TestEngine
 from tests.virtual.engines import engine_on
@@ -167,8 +167,10 @@ def test_what_is_no_event_is_refused() -> None:
             for event in (wrong, None):
                 with pytest.raises(InvalidRequest, match="give an event"):
                     await engine.emit(event)
-            with pytest.raises(InvalidId, match="idempotency_key: run id ''"):
+            with pytest.raises(InvalidRequest, match="idempotency_key: run id ''"):
                 await engine.emit(OrderPlaced("1"), idempotency_key="")
+            with pytest.raises(InvalidRequest, match="has control characters"):
+                await engine.start(made, OrderPlaced("1"), idempotency_key="a\n")
         with pytest.raises(PerdureError, match="not at work yet"):
             await Engine(MemoryStore(), [made]).emit(OrderPlaced("1"))
 

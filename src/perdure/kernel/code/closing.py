@@ -4,7 +4,8 @@ Left to the garbage collector, a suspended coroutine's `finally` blocks would ru
 and ask for steps. Here the loop is dead first, and whatever they ask for never comes. Then every
 coroutine is closed, the youngest first, since those are what older ones wait for, and once more at
 each thing that it awaits on its way out. One that catches everything and will not end is kept for
-ever: the collector would run it on, outside of any workflow.
+ever, the end of the process included: whoever let go of it would run it on, outside of any
+workflow, and might never come back.
 """
 
 from __future__ import annotations
@@ -19,6 +20,8 @@ from inspect import CORO_CREATED, getcoroutinestate
 from types import CellType, CoroutineType
 from typing import TYPE_CHECKING, Any, Final
 
+import msgspec
+
 from perdure.kernel.code.loop import SWAPS
 
 if TYPE_CHECKING:
@@ -29,7 +32,14 @@ _TELLINGS: Final = 100
 #: What calls that were made and not awaited are looked for in, and how deep.
 _HOLDERS: Final[frozenset[type]] = frozenset({list, tuple, set, dict, CellType})
 _DEPTH: Final = 3
-_STUBBORN: Final[list[Any]] = []
+
+
+class _Kept(msgspec.Struct, gc=False):
+    """Holds a coroutine that will not end, and itself: nothing ever frees it, not even the end of
+    the interpreter, which empties every module."""
+
+    coroutine: Any
+    itself: Any = None
 
 
 def close(calls: Calls) -> list[str]:
@@ -88,7 +98,8 @@ def _close(root: Any) -> str | None:
     told, said = 0, "it awaited something else instead of ending"
     while going_on := [one for one in _awaited(root) if one.cr_frame is not None]:
         if told == _TELLINGS:
-            _STUBBORN.extend(going_on)
+            for one in going_on:
+                _keep(one)
             return said
         last = going_on[-1]
         _forget_unbegun(last)
@@ -100,6 +111,11 @@ def _close(root: Any) -> str | None:
             said = str(error)  # or an error of its own on the way out: the run goes on elsewhere
         told += last.cr_frame is not None
     return None
+
+
+def _keep(coroutine: Any) -> None:
+    kept = _Kept(coroutine)
+    kept.itself = kept
 
 
 def _awaited(coroutine: Any) -> Iterator[Any]:

@@ -93,27 +93,33 @@ def _ask_again(machine: Running, call: Any) -> None:
 
 def _point(script: Script, node: str | None) -> int:
     """The place of the last transition that is kept. Raises InvalidRequest."""
+    if node is not None:
+        _refuse_unknown(script, node)
     last = 0
     for place, transition in script.transitions:
         for action in transition.actions:
             if isinstance(action, RequestStop):
-                return min(last or place, place) - 1  # what was done to clean up is no outcome
+                return place - 1  # what was done to clean up is no outcome
             if node is None and isinstance(action, FailTask):
                 last = place
             elif node is not None and isinstance(action, CreateTask) and action.node == node:
                 return place
-    if node is not None:
-        known = [
-            action.node
-            for _, transition in script.transitions
-            for action in transition.actions
-            if isinstance(action, CreateTask)
-        ]
-        raise InvalidRequest(f"the run made no call {node}; {did_you_mean(node, known)}")
     if last:
         return last - 1
     # Nothing failed but the code itself: everything is kept but its end.
     return script.transitions[-1][0]
+
+
+def _refuse_unknown(script: Script, node: str) -> None:
+    known = {
+        action.node: None
+        for _, transition in script.transitions
+        for action in transition.actions
+        if isinstance(action, CreateTask)
+    }
+    if node not in known:
+        hint = did_you_mean(node, list(known))
+        raise InvalidRequest(f"the run made no call {node}{'; ' if hint else ''}{hint}")
 
 
 def _before_undone(script: Script, past: Sequence[Transition], kept: int, node: str | None) -> int:
@@ -132,6 +138,8 @@ def _before_undone(script: Script, past: Sequence[Transition], kept: int, node: 
                 f"what {first} did was taken back after {node} was called: go on from {first}, or "
                 "from a call before it"
             )
+    if node is None:
+        _refuse_doing_twice(script, kept)
     for until, undo, first in undone:
         if first == EARLIER and until > kept > min(asked.values()) and node is None:
             raise InvalidRequest(
@@ -139,6 +147,24 @@ def _before_undone(script: Script, past: Sequence[Transition], kept: int, node: 
                 "which call: name the one to go on from, with from_node or --from CALL"
             )
     return kept
+
+
+def _refuse_doing_twice(script: Script, kept: int) -> None:
+    """What could not be taken back is done still, or nobody knows: somebody must look before what
+    led to it is done again. An undo that was asked for by the point is made again alone."""
+    undos: dict[str, int] = {}
+    for place, transition in script.transitions:
+        for action in transition.actions:
+            if isinstance(action, CreateTask) and action.undoes is not None:
+                undos[action.node] = place
+            elif isinstance(action, CompleteTask):
+                undos.pop(action.node, None)
+    for undo, place in undos.items():
+        if place > kept:
+            raise InvalidRequest(
+                f"{undo} was to take something back and did not, and that would be done again: see "
+                "to it, then name the call to go on from, with from_node or --from CALL"
+            )
 
 
 def _undone(script: Script) -> Iterator[tuple[int, str, str]]:

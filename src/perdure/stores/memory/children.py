@@ -29,7 +29,7 @@ Name = tuple[str, str]
 class Children:
     """`post`: puts a message into a mailbox; `start`: inserts a run."""
 
-    __slots__ = ("_ids", "_names", "_post", "_runs", "_start", "_waiting", "sent")
+    __slots__ = ("_ids", "_names", "_post", "_runs", "_start", "_tasks", "_waiting", "sent")
 
     def __init__(
         self,
@@ -46,6 +46,8 @@ class Children:
         self._waiting: dict[Name, dict[str, Asked]] = {}
         #: Task → the run it waits for.
         self._names: dict[str, Name] = {}
+        #: Run → its tasks that wait.
+        self._tasks: dict[bytes, set[str]] = {}
         #: What was posted since somebody looked.
         self.sent: list[tuple[Message, Posted]] = []
 
@@ -63,13 +65,12 @@ class Children:
 
     def tell(self, run: MemoryRun) -> None:
         """Whoever waits for this run, which has ended, is told how."""
-        for asked in self._waiting.pop(_name(run), {}).values():
-            del self._names[asked.task]
-            self._tell(asked, run)
+        for task in list(self._waiting.get(_name(run), ())):
+            self._tell(self._leave(task), run)
 
     def forget(self, key: bytes) -> None:
         """The run is forgotten: it waits for nobody."""
-        for task in [t for t, name in self._names.items() if self._waiting[name][t].parent == key]:
+        for task in list(self._tasks.get(key, ())):
             self._leave(task)
 
     def _send(self, message: Message) -> None:
@@ -102,6 +103,7 @@ class Children:
         else:
             self._waiting.setdefault(name, {})[start.task] = asked
             self._names[start.task] = name
+            self._tasks.setdefault(parent, set()).add(start.task)
 
     def _cancel(self, cancel: ChildCancel) -> None:
         if cancel.task not in self._names:
@@ -116,6 +118,10 @@ class Children:
         asked = waiting.pop(task)
         if not waiting:
             del self._waiting[name]
+        tasks = self._tasks[asked.parent]
+        tasks.remove(task)
+        if not tasks:
+            del self._tasks[asked.parent]
         return asked
 
     def _tell(self, asked: Asked, run: MemoryRun) -> None:

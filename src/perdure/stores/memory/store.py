@@ -31,6 +31,7 @@ from perdure.stores.children import ChildStart, due_by
 from perdure.stores.hints import Hints
 from perdure.stores.memory.children import Children
 from perdure.stores.memory.moving import restore, save
+from perdure.stores.memory.overdue import Overdue
 from perdure.stores.memory.places import Places
 from perdure.stores.memory.run import MemoryRun
 from perdure.stores.memory.versions import define, definitions_seen, publish
@@ -41,7 +42,6 @@ from perdure.stores.port import (
     GIVEN_BACK_FOR,
     LEASE,
     LONE_CRASHES,
-    PURGE_AFTER,
     RunQuery,
 )
 from perdure.stores.rows import (
@@ -66,6 +66,7 @@ class MemoryStore:
         self._runs: dict[bytes, MemoryRun] = {}
         self._ids: dict[tuple[str, str], bytes] = {}
         self._places = Places()
+        self._overdue = Overdue(self._runs)
         self._definitions: dict[str, StoredDefinition] = {}
         #: Worker -> until when its lease lasts.
         self._leases: dict[str, int] = {}
@@ -417,21 +418,11 @@ class MemoryStore:
         return count
 
     async def purge(self, limit: int) -> int:
-        now = self.now()
-        due = [
-            (run.purge_at, key)
-            for key, run in self._runs.items()
-            if run.status != "running"
-            and run.owner is None
-            and run.purge_at is not None
-            and run.purge_at <= now
-            and run.finished is not None
-            and run.finished <= now - PURGE_AFTER
-        ]
-        gone = [key for _, key in sorted(due)[: max(limit, 0)]]
-        for key in gone:
+        now, count = self.now(), 0
+        while count < limit and (key := self._overdue.first(now)) is not None:
             run = self._runs.pop(key)
             del self._ids[run.new.definition, run.new.id]
             self._places.remove(key, run)
             self._children.forget(key)
-        return len(gone)
+            count += 1
+        return count

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import subprocess
+import sys
 import warnings
 from collections.abc import Callable
 from typing import Any
@@ -159,3 +161,39 @@ def test_code_that_will_not_end_is_named_and_kept() -> None:
     (said,) = board.machine.close()
     assert said.startswith("main: ")
     going_on = False
+
+
+NEVER_ENDS = """
+import os
+from perdure import Context, workflow
+from tests.unit.kernel.code.board import Board
+
+def heard(said=[], write=os.write, leave=os._exit):
+    said.append(1)
+    write(1, b"heard ")
+    if len(said) > 200:
+        leave(9)  # it would hear for ever
+
+@workflow(max_duration=None)
+async def deaf(ctx: Context) -> None:
+    hear, all_of_it, sleep = heard, BaseException, ctx.sleep
+    while True:
+        try:
+            await sleep(1)
+        except all_of_it:
+            hear()
+
+def main():
+    assert Board(deaf).machine.close()
+
+main()
+os.write(1, b"end ")
+"""
+
+
+def test_code_that_will_not_end_is_not_run_on_at_the_end_of_the_process_either() -> None:
+    ran = subprocess.run(
+        [sys.executable, "-c", NEVER_ENDS], capture_output=True, text=True, check=False
+    )
+    assert (ran.stderr, ran.returncode) == ("", 0)
+    assert ran.stdout.endswith("heard end ")

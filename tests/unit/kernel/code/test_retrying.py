@@ -78,6 +78,25 @@ def test_a_call_that_was_not_made_is_refused_with_what_was_meant() -> None:
         board.retry("shipp")
 
 
+def test_a_call_that_a_canceled_run_did_not_make_is_refused_too() -> None:
+    board = Board(order)
+    board.complete("charge", 1)
+    board.cancel("oops")
+    with pytest.raises(InvalidRequest, match='no call shipp; did you mean "ship"'):
+        board.retry("shipp")
+    board.retry("ship")
+    assert board.pending == ["ship"]
+
+
+def test_a_run_that_made_no_call_at_all_knows_none_to_suggest() -> None:
+    @named
+    async def nothing(ctx: Context) -> None:
+        raise RuntimeError
+
+    with pytest.raises(InvalidRequest, match=r"the run made no call ship$"):
+        Board(nothing).retry("ship")
+
+
 def test_a_run_that_has_not_ended_is_refused() -> None:
     board = Board(order)
     with pytest.raises(RunActive):
@@ -171,6 +190,27 @@ def test_a_canceled_run_goes_on_where_it_was_canceled() -> None:
     board.complete("charge", 4)
     board.complete("ship", "x")
     assert board.result == 4
+
+
+def test_a_canceled_run_does_not_go_back_to_a_failure_that_its_code_had_caught() -> None:
+    @named
+    async def caught(ctx: Context) -> list[Any]:
+        try:
+            await ship("by train")
+        except Exception:
+            await note("by bus")
+        paid = await charge(1)
+        return [paid, await ctx.wait(ok)]
+
+    board = Board(caught)
+    board.fail("ship")
+    board.complete("note")
+    board.complete("charge", 1)
+    board.cancel("oops")
+    board.retry()
+    assert board.waiting == ["wait:ok"], "paid is paid"
+    board.send("ok", 5)
+    assert board.result == [1, 5]
 
 
 def test_twice() -> None:
@@ -427,6 +467,48 @@ def input_of(board: Board, node: str) -> Any:
     made = next(a for a in actions if isinstance(a, CreateTask) and a.task == task)
     assert made.input is not None
     return json.decode(made.input)
+
+
+@named
+async def two(ctx: Context) -> list[Any]:
+    async with ctx.saga() as saga:
+        first = await saga.run(charge, 1, undo=refund)
+        second = await saga.run(charge, 2, undo=refund)
+        return [first, second, await ship("a")]
+
+
+def test_what_could_not_be_taken_back_is_done_again_only_where_somebody_says_so() -> None:
+    board = Board(two)
+    board.complete("charge", 1)
+    board.complete("charge#2", 2)
+    board.fail("ship")
+    board.fail("refund")
+    board.complete("refund#2")
+    with pytest.raises(InvalidRequest, match="refund was to take something back and did not"):
+        board.retry()
+    board.retry("charge")
+    assert board.pending == ["charge"]
+
+
+def test_what_was_done_after_a_cancel_and_could_not_be_taken_back_is_not_done_again() -> None:
+    board = Board(two)
+    board.cancel("oops")
+    board.complete("charge", 1)
+    board.fail("refund")
+    assert board.end.status == "canceled"
+    with pytest.raises(InvalidRequest, match="refund was to take something back and did not"):
+        board.retry()
+
+
+def test_an_undo_of_which_nobody_knows_the_end_is_looked_at_first() -> None:
+    board = Board(two)
+    board.complete("charge", 1)
+    board.complete("charge#2", 2)
+    board.cancel("oops")
+    board.fire("~grace")
+    assert board.end.status == "canceled"
+    with pytest.raises(InvalidRequest, match="refund was to take something back and did not"):
+        board.retry()
 
 
 def test_an_undo_that_failed_is_made_again_alone() -> None:
