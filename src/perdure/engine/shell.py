@@ -229,6 +229,7 @@ class Shell:
         if runners and grace > 0:
             await asyncio.wait(runners, timeout=grace)
         await self.beats.close()
+        self.parking.record_begun()
         try:
             async with asyncio.timeout(max(grace, 1.0)):
                 await self.commits.drain()
