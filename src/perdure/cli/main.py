@@ -37,6 +37,7 @@ from perdure.cli.rehearse import rehearse
 from perdure.cli.result import result
 from perdure.cli.retry import retry
 from perdure.cli.run import run
+from perdure.cli.say import say
 from perdure.cli.send import cancel, pause, signal, unpause
 from perdure.cli.show import show
 from perdure.cli.start import start
@@ -123,7 +124,7 @@ def _version(ctx: click.Context, param: click.Parameter, value: bool) -> None:
         return
     from importlib.metadata import version
 
-    click.echo(f"perdure {version('perdure')}")
+    say(f"perdure {version('perdure')}")
     ctx.exit()
 
 

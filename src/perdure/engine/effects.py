@@ -136,9 +136,7 @@ class Effects:
             order.before = (task, number) in live.work.before
         live.work.orders.append(order)
 
-    def _due(
-        self, live: LiveRun, node: str, task: str, number: int, not_before: int = 0
-    ) -> None:
+    def _due(self, live: LiveRun, node: str, task: str, number: int, not_before: int = 0) -> None:
         self.dispatch(live, node, task, number, not_before)
         live.work.start()
 
