@@ -27,6 +27,11 @@ def say(text: str = "", *, err: bool = False, nl: bool = True, file: IO[Any] | N
     click.echo(visible(text), file=file, err=err, nl=nl)
 
 
+def say_coloured(colour: str, lead: str, text: str) -> None:
+    """Print text on stdout, led by a word that has a colour at a terminal."""
+    click.echo(click.style(visible(lead), fg=colour) + visible(text))
+
+
 def visible(text: str) -> str:
     """Text of others without what a terminal would obey."""
     return _COMMANDS.sub(_python, text)

@@ -100,7 +100,7 @@ class Runners:
 
     def halt(self) -> None:
         """The run is to stop, and how its attempts end matters: those under way are asked to, and
-        are not given up. A `def` cannot be cancelled, and is awaited."""
+        are not given up. A `def` cannot be cancelled, and is awaited once a thread has it."""
         nodes = self._live.run.nodes
         for task, order in self.working.items():
             state = nodes.get(order.node)
@@ -112,7 +112,8 @@ class Runners:
                 and state.status == "pending"  # else it has been told of
             ):
                 order.halted = True
-                if getattr(order.step, "is_async", True):
+                queued = order.queued
+                if getattr(order.step, "is_async", True) or (queued and queued.take_back()):
                     task.cancel()
 
     def end(self) -> None:
@@ -197,7 +198,8 @@ class Runners:
         ends: then nothing here happens any more. By the step itself: an attempt without an
         outcome is made once more, then it has failed."""
         if report is None and order.halted:
-            self._given_up(order, begun=True)
+            never = order.queued is not None and order.queued.never
+            self._given_up(order, begun=not never or order.again or order.before)
             self.start()
             return
         again = not order.unwanted and not self._shell.stopping
