@@ -71,7 +71,8 @@ def status(store: str, as_json: bool) -> None:
         "sqlite": dotted(version()),
         "size": _size(file),
         "log_size": _size(f"{file}-wal"),
-        "runs": asyncio.run(_counts(store)),
+        # To count is to read, and of another schema to bring it up to date first.
+        "runs": asyncio.run(_counts(store)) if schema == VERSION else {},
     }
     if as_json:
         print_json(told)
@@ -120,8 +121,9 @@ async def _purge(store: str, limit: int | None) -> int:
 async def _counts(store: str) -> dict[str, int]:
     """Runs by status; the stalled ones are among the running ones."""
     from perdure.client.client import Client
+    from perdure.client.urls import store_of
 
-    async with Client(store) as client:
+    async with Client(store_of(store, read_only=True)) as client:
         found = {status: await _count(client, status) for status in _STATUSES}
         found["stalled"] = await _count(client, "running", stalled=True)
         return found
