@@ -160,7 +160,8 @@ async def _start(
             "failure": None if info.failure is None else failure_json(info.failure),
         }
         alive = sum(seen.alive for seen in await client._store.workers())
-        code = run._definition is not None and not run._definition.source
+        # A saga has a source, and its functions are code all the same.
+        code = run._definition is not None and run._definition.kind != "graph"
         return told, await _why(run, info), alive, code
 
 
