@@ -42,7 +42,7 @@ from perdure.cli.send import cancel, pause, signal, unpause
 from perdure.cli.show import show
 from perdure.cli.start import start
 from perdure.cli.steps import steps
-from perdure.cli.streams import is_of_output, open_closed, silence
+from perdure.cli.streams import is_of_output, open_closed, show_everything, silence
 from perdure.cli.watch import watch
 from perdure.cli.why import why
 from perdure.cli.worker import worker
@@ -58,6 +58,7 @@ class Commands(click.Group):
     def main(self, *args: Any, **options: Any) -> Any:
         """As any command's. A message that cannot be shown keeps its exit code."""
         open_closed()
+        show_everything()
         self._code = UNWRITTEN
         try:
             return super().main(*args, **options)

@@ -9,10 +9,13 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 from collections.abc import Callable
 from typing import IO, Any, Final
 
 import click
+
+from perdure.cli.streams import shows_everything
 
 #: What terminals act upon instead of showing it: control characters, also those of one byte above
 #: ASCII; what turns the direction of writing; other line ends; halves of characters. Line breaks
@@ -45,8 +48,9 @@ def on_one_line(text: str) -> str:
 def json_text(
     value: Any, indent: int | None = None, default: Callable[[Any], Any] | None = None
 ) -> str:
-    """A value as JSON that is legible and that a terminal only shows."""
-    text = json.dumps(value, ensure_ascii=False, indent=indent, default=default)
+    """A value as JSON that is legible, where stdout can show it, and that a terminal only shows."""
+    plain = not shows_everything(sys.stdout)
+    text = json.dumps(value, ensure_ascii=plain, indent=indent, default=default)
     return _COMMANDS.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
