@@ -84,7 +84,7 @@ class Parking:
         which was set back since, the journal has to say that somebody had it."""
         now = self._shell.clock.now()
         for live in list(self._shell.live.values()):
-            if getattr(live.machine, "undoes", False) and _begun_early(live, now):
+            if not live.dead and getattr(live.machine, "undoes", False) and _begun_early(live, now):
                 live.load_again()
 
     async def _let_go(self, chosen: list[LiveRun]) -> None:

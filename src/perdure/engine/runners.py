@@ -98,6 +98,12 @@ class Runners:
                 order.unwanted = True
                 task.cancel()
 
+    def stop_queued(self) -> None:
+        """The engine stops: what waits for a thread does not begin any more."""
+        for task, order in self.working.items():
+            if order.queued is not None and order.queued.take_back():
+                task.cancel()
+
     def halt(self) -> None:
         """The run is to stop, and how its attempts end matters: those under way are asked to, and
         are not given up. A `def` cannot be cancelled, and is awaited once a thread has it."""

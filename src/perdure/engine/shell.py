@@ -225,6 +225,9 @@ class Shell:
         if self._unsubscribe is not None:
             self._unsubscribe()
         await self.claims.close()
+        for live in self.live.values():
+            if not live.dead:
+                live.work.stop_queued()
         runners = [task for live in self.live.values() for task in live.runners]
         if runners and grace > 0:
             await asyncio.wait(runners, timeout=grace)

@@ -13,6 +13,7 @@ import pytest
 from perdure.client.engine import Engine
 from perdure.engine.dispatcher import _EngineStep
 from perdure.engine.queued import Queued
+from perdure.engine.runners import Runners
 from perdure.flow.step import step
 from perdure.model.errors import Canceled, TimedOut
 from perdure.model.policy import Retry
@@ -199,6 +200,41 @@ def test_a_def_that_waits_for_a_thread_loses_none_of_its_time(
 
     asyncio.run(main())
     assert sorted(begun) == ["0", "1", "2"]
+
+
+def test_a_def_that_waits_for_a_thread_does_not_begin_when_its_engine_stops(
+    tmp_path: Path, doors: Doors, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun: list[str] = []
+    engine, first, then = crowd(tmp_path, doors, begun, threads=1)
+
+    def stop(runners: Runners) -> None:
+        stop_queued(runners)
+        doors.open.set()  # now there is a thread
+
+    stop_queued = Runners.stop_queued
+    monkeypatch.setattr(Runners, "stop_queued", stop)
+
+    async def main() -> None:
+        waits = asyncio.Event()
+
+        def queue(step: Any) -> Queued:
+            waits.set()
+            return own(step)
+
+        own = _EngineStep._queue
+        monkeypatch.setattr(_EngineStep, "_queue", queue)
+        async with engine:
+            await engine.start(first, id="1")
+            await entered(doors)
+            await engine.start(then, {"of": "x"}, id="1")
+            await asyncio.wait_for(waits.wait(), 30)
+        assert begun == []
+        again, *_ = crowd(tmp_path, doors, begun, threads=1)
+        async with again:
+            assert await again.get(then, "1").result() == {"b": "has its time"}
+
+    asyncio.run(main())
 
 
 @pytest.mark.rule("D-18")
