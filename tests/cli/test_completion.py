@@ -55,6 +55,15 @@ def test_runs_and_workflows_of_the_store_are_completed() -> None:
     assert offered("show", "none/") == []
 
 
+def test_what_a_shell_would_not_take_as_it_is_is_not_offered() -> None:
+    """It puts what it is offered into the command line as it stands."""
+    for id in ("7;touch x", "$(touch x)", "a b", "`x`", "a|b", "*", "x\u202ey", "é-1", "a/b=c"):
+        perdure("start", "greeting.json", "--id", id, "--input", '{"name": "x"}')
+    write("greeting;x.json", GREETING)
+    assert offered("show", "greeting/") == ["greeting/a/b=c", "greeting/é-1"]
+    assert offered("start", "greeting") == ["greeting", "greeting.json"]
+
+
 def test_the_store_that_is_named_is_asked() -> None:
     store = ("--store", "sqlite:///other.db")
     perdure("start", "greeting.json", "--id", "ann", *store)

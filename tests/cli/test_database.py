@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import sqlite3
 from contextlib import closing
 from pathlib import Path
@@ -38,6 +39,38 @@ def test_status_tells_schema_sizes_and_runs() -> None:
     lines = dict(line.split(maxsplit=1) for line in perdure("db", "status").stdout.splitlines())
     assert lines["schema"] == f"{VERSION} (current)"
     assert lines["completed"] == str(document["runs"]["completed"])
+
+
+def of_schema_3() -> None:
+    """The database as schema 3 had it."""
+    with closing(sqlite3.connect("perdure.db", isolation_level=None)) as db:
+        db.execute("DROP INDEX run_stalled")
+        db.execute("CREATE INDEX run_stalled ON run (definition) WHERE stalled IS NOT NULL")
+        db.execute("ALTER TABLE definition DROP COLUMN max_duration")
+        db.execute("UPDATE meta SET value = 3 WHERE key = 'schema'")
+
+
+@pytest.mark.parametrize(
+    "words", [("db", "status"), ("watch", "--timeout", "0.1s"), ("watch", "greeting/a")]
+)
+def test_what_only_looks_brings_no_schema_up_to_date(words: tuple[str, ...]) -> None:
+    perdure("start", "greeting.json", "--id", "a")
+    of_schema_3()
+    looked = perdure(*words, code=0 if words[0] == "db" else 5).output
+    assert "schema" in looked
+    document = told("status")
+    assert (document["schema"], document["current"], document["runs"]) == (3, False, {})
+    assert perdure("db", "migrate").stderr == f"schema 3 is now {VERSION}\n"
+
+
+def test_what_only_looks_takes_no_lock() -> None:
+    """Nor does it need one: of a SQLite library that lets one process write, that has it."""
+    run("greeting.json", "--id", "a", "--input", '{"name": "Ann"}')
+    for left in Path().glob("perdure.db-*"):
+        shutil.rmtree(left) if left.is_dir() else left.unlink()
+    for words in (("db", "status"), ("watch", "--timeout", "0.1s"), ("watch", "greeting/a")):
+        perdure(*words)
+    assert not Path("perdure.db-lock").exists()
 
 
 def test_purge_forgets_runs_past_their_retention_and_no_others() -> None:

@@ -10,7 +10,8 @@ from types import SimpleNamespace
 import pytest
 
 from perdure.cli.exits import USAGE, Trouble
-from perdure.cli.inputs import read_config, read_value
+from perdure.cli.inputs import read_config, read_value, typed
+from perdure.cli.options import RunName, RunNameType
 
 
 def refused(text: str) -> str:
@@ -73,6 +74,22 @@ def test_what_was_probably_meant_is_suggested(text: str, hint: str) -> None:
 @pytest.mark.parametrize("text", ["NaN", "[Infinity]", '{"a": -Infinity}'])
 def test_numbers_that_json_does_not_have_are_refused(text: str) -> None:
     assert "JSON has no" in refused(text)
+
+
+@pytest.mark.parametrize("text", ['"\\ud800"', '{"a": ["\\udfff"]}', '{"\\ud800": 1}', '"\udcff"'])
+def test_half_a_character_is_refused_before_anything_is_started(text: str) -> None:
+    assert "half a character" in refused(text)
+
+
+def test_what_was_typed_as_utf8_is_read_as_such_whatever_the_locale(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("os.fsencode", lambda text: text.encode("ascii", "surrogateescape"))
+    came = "é/✓".encode().decode("ascii", "surrogateescape")
+    assert read_value(f'"{came}"', "--input") == "é/✓"
+    named: RunName = RunNameType().convert(f"order/{came}", None, None)
+    assert named == ("order", "é/✓")
+    assert typed("é") == "é"  # out of a file, not off the command line
 
 
 def test_a_config_that_is_no_object_is_refused() -> None:

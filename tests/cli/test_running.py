@@ -277,6 +277,7 @@ def test_a_store_that_does_not_answer_for_a_while_is_asked_again(
         return []
 
     monkeypatch.setattr(SqliteStore, "find", find)
+    perdure("db", "migrate", "--store", f"sqlite:///{tmp_path}/x.db")
     asyncio.run(watch_all(f"sqlite:///{tmp_path}/x.db", 0.2, as_json=False))
     assert answers == []
     assert capsys.readouterr().err.splitlines() == [

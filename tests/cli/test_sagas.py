@@ -57,6 +57,13 @@ def test_a_saga_is_run_like_any_workflow() -> None:
     }  # fmt: skip
 
 
+def test_whoever_is_to_take_a_saga_that_was_started_needs_its_code_alone() -> None:
+    said = perdure("start", "shop.py:order", "--input", "5", "--id", "a", *STORE).stderr
+    serve, go_on = said.partition("to take it: ")[2].split(" is one, and so is ")
+    assert serve == "perdure worker shop.py:order --store sqlite:///shop.db"
+    assert go_on == "perdure run shop.py:order --id a --store sqlite:///shop.db\n"
+
+
 def test_a_saga_that_failed_says_what_and_is_drawn_undone() -> None:
     said = run("--input", "500", "--id", "a", code=1)
     assert "node ship, attempt 1: ValueError: too much" in said

@@ -3,6 +3,7 @@ code that is documented, and no work that fails for them."""
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -113,3 +114,18 @@ def test_an_export_through_a_link_leaves_the_link(folder: Path) -> None:
     perdure("export", "greeting/ann", "--output", "link", "--force")
     assert (folder / "link").is_symlink()
     assert (folder / "there.jsonl").read_bytes().startswith(b'{"perdure"')
+
+
+@pytest.mark.parametrize("encoding", ["latin-1", "ascii", "ascii:strict"])
+def test_what_an_encoding_does_not_have_is_printed_as_python_writes_it(encoding: str) -> None:
+    named = '--id zé✓ --input \'{"name": "Zoë ✓"}\''
+    go = f"PYTHONIOENCODING={encoding} $perdure"
+    code, said = shell(f"{go} run greeting.json --app steps.py {named} 2>&1 | cat -v")
+    assert (code, "HELLO" in said) == (0, True)
+    for command in ("show", "why", "result", "watch"):
+        assert shell(f"{go} {command} greeting/zé✓ | cat -v")[0] == 0
+    code, said = shell(f"{go} show greeting/zé✓ --json")
+    assert said.isascii()
+    assert json.loads(said)["id"] == "zé✓"
+    code, said = shell(f"{go} list --json")
+    assert [one["id"] for one in json.loads(said)["runs"]] == ["zé✓"]

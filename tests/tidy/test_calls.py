@@ -96,6 +96,15 @@ def test_printing_is_for_the_cli() -> None:
     assert calls.banned_calls(planted("print('x')\n", "src/perdure/cli/planted.py")) == []
 
 
+def test_commands_print_by_say_alone() -> None:
+    """What others wrote is made harmless there. A demo prints what it made itself."""
+    free = ("src/perdure/cli/say.py", "src/perdure/cli/demo/")
+    cli = [s for s in sources("src") if s.path.startswith("src/perdure/cli/")]
+    commands = [s for s in cli if not s.path.startswith(free)]
+    assert len(commands) > 30
+    assert [s.path for s in commands if "click.echo" in s.text or "click.secho" in s.text] == []
+
+
 @pytest.mark.parametrize(
     "handler",
     ["except BaseException:\n    pass", "except:\n    pass", "except (E, BaseException):\n    x"],

@@ -15,6 +15,7 @@ import click
 from perdure.cli.exits import RUN_FAILED, Trouble, usage
 from perdure.cli.options import F, RunName
 from perdure.cli.output import print_json
+from perdure.cli.say import say
 from perdure.cli.where import Condition, Where, where_option
 
 if TYPE_CHECKING:
@@ -109,9 +110,9 @@ def many(
     for one_ in failed:
         name = f"{one_.info.workflow}/{one_.info.id}"
         text = str(one_.error)
-        click.echo(text if text.startswith(name) else f"{name}: {text}", err=True)
+        say(text if text.startswith(name) else f"{name}: {text}", err=True)
     rest = f", {len(failed)} failed" if failed else ""
-    click.echo(f"{what}: {len(told) - len(failed)} of {_runs(len(told))} told{rest}", err=True)
+    say(f"{what}: {len(told) - len(failed)} of {_runs(len(told))} told{rest}", err=True)
     if failed:
         click.get_current_context().exit(RUN_FAILED)
 
@@ -126,14 +127,14 @@ async def _found(store: str, where: Where) -> list[RunInfo]:
 
 def _show(found: Sequence[RunInfo], what: str) -> None:
     if not found:
-        click.echo("no such runs", err=True)
+        say("no such runs", err=True)
         return
-    click.echo(f"{what}: {_runs(len(found))}", err=True)
+    say(f"{what}: {_runs(len(found))}", err=True)
     for info in found[:NAMED]:
         status = "stalled" if info.stalled else info.status
-        click.echo(f"  {info.workflow}/{info.id}  {status}", err=True)
+        say(f"  {info.workflow}/{info.id}  {status}", err=True)
     if len(found) > NAMED:
-        click.echo(f"  … and {len(found) - NAMED} more", err=True)
+        say(f"  … and {len(found) - NAMED} more", err=True)
 
 
 def _ask(what: str, count: int, as_json: bool) -> None:

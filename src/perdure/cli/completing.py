@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
@@ -22,6 +23,9 @@ if TYPE_CHECKING:
 
 #: What is offered at most: of runs the newest.
 OFFERED: Final = 50
+#: Names that a shell takes as they are. It puts what it is offered into the command line unquoted,
+#: and others may choose ids: `7;rm x` would be two commands.
+_PLAIN: Final = re.compile(r"[\w@%+=:,./-]+")
 
 
 def workflows(ctx: click.Context, incomplete: str) -> list[CompletionItem]:
@@ -43,7 +47,8 @@ def with_files(names: list[CompletionItem], incomplete: str) -> list[CompletionI
     found: list[str] = []
     with contextlib.suppress(OSError):
         for entry in os.scandir(folder or ("/" if incomplete.startswith("/") else ".")):
-            if entry.is_file() and entry.name.startswith(start) and not entry.name.startswith("."):
+            plain = _PLAIN.fullmatch(entry.name) and not entry.name.startswith(".")
+            if plain and entry.is_file() and entry.name.startswith(start):
                 found.append(f"{folder}/{entry.name}" if folder else entry.name)
     return [*names, *map(CompletionItem, sorted(found)[:OFFERED])]
 
@@ -63,7 +68,8 @@ def _runs(db: Connection, incomplete: str) -> list[CompletionItem]:
         return [CompletionItem(f"{name}/") for name in names]
     chosen = names[0]
     found = ids_from(db, chosen, start, OFFERED)
-    return [CompletionItem(f"{chosen}/{id}", help=status) for id, status in found]
+    plain = [(id, status) for id, status in found if _PLAIN.fullmatch(id)]
+    return [CompletionItem(f"{chosen}/{id}", help=status) for id, status in plain]
 
 
 def _quietly(

@@ -6,6 +6,7 @@ import click
 
 from perdure.cli.options import json_option
 from perdure.cli.output import print_json
+from perdure.cli.say import say
 
 SHELLS = ("bash", "zsh", "fish")
 
@@ -32,4 +33,4 @@ def completion(shell: str, as_json: bool) -> None:
     if as_json:
         print_json({"shell": shell, "script": script})
         return
-    click.echo(script)
+    say(script)

@@ -9,6 +9,7 @@ import click
 
 from perdure.cli.options import existing, json_option, shared, store_option
 from perdure.cli.output import print_json
+from perdure.cli.say import say
 
 if TYPE_CHECKING:
     from perdure.client.client import Client
@@ -44,9 +45,9 @@ def migrate(store: str, as_json: bool) -> None:
     if as_json:
         print_json({"store": store, "before": before, "schema": now})
     elif before == now:
-        click.echo(f"schema {now} is current", err=True)
+        say(f"schema {now} is current", err=True)
     else:
-        click.echo(f"schema {before} is now {now}" if before else f"made, schema {now}", err=True)
+        say(f"schema {before} is now {now}" if before else f"made, schema {now}", err=True)
 
 
 @db.command(short_help="Show the schema, the size, how many runs.")
@@ -70,7 +71,8 @@ def status(store: str, as_json: bool) -> None:
         "sqlite": dotted(version()),
         "size": _size(file),
         "log_size": _size(f"{file}-wal"),
-        "runs": asyncio.run(_counts(store)),
+        # To count is to read, and of another schema to bring it up to date first.
+        "runs": asyncio.run(_counts(store)) if schema == VERSION else {},
     }
     if as_json:
         print_json(told)
@@ -84,7 +86,7 @@ def status(store: str, as_json: bool) -> None:
         *((name, _counted(count)) for name, count in told["runs"].items()),
     ]
     for title, text in rows:
-        click.echo(f"{title.ljust(9)}  {text}")
+        say(f"{title.ljust(9)}  {text}")
 
 
 @db.command(short_help="Forget runs that are past their retention.")
@@ -99,7 +101,7 @@ def purge(limit: int | None, store: str, as_json: bool) -> None:
     if as_json:
         print_json({"store": store, "purged": count})
     else:
-        click.echo(f"{count} run{'' if count == 1 else 's'} forgotten", err=True)
+        say(f"{count} run{'' if count == 1 else 's'} forgotten", err=True)
 
 
 async def _purge(store: str, limit: int | None) -> int:
@@ -119,8 +121,9 @@ async def _purge(store: str, limit: int | None) -> int:
 async def _counts(store: str) -> dict[str, int]:
     """Runs by status; the stalled ones are among the running ones."""
     from perdure.client.client import Client
+    from perdure.client.urls import store_of
 
-    async with Client(store) as client:
+    async with Client(store_of(store, read_only=True)) as client:
         found = {status: await _count(client, status) for status in _STATUSES}
         found["stalled"] = await _count(client, "running", stalled=True)
         return found

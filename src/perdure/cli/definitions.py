@@ -10,6 +10,7 @@ import click
 from perdure.cli.exits import NOT_FOUND, Trouble, usage
 from perdure.cli.options import WorkflowType, existing, json_option, store_option
 from perdure.cli.output import instant, moment, print_json, table
+from perdure.cli.say import json_text, say
 
 if TYPE_CHECKING:
     from perdure.client.definitions import DefinitionInfo
@@ -42,7 +43,7 @@ def definitions(
         print_json({"definitions": [info_json(info) for info in known]})
         return
     if not known:
-        click.echo("no definitions: perdure publish FILE, or a start, makes one known", err=True)
+        say("no definitions: perdure publish FILE, or a start, makes one known", err=True)
         return
     head = ("NAME", "VERSION", "HASH", "PUBLISHED", "RUNNING", "ENDED", "")
     table(head, [_row(info) for info in known])
@@ -83,7 +84,7 @@ def _print_source(stored: StoredDefinition, as_json: bool) -> None:
         label = {"name": stored.name, "version": stored.version, "hash": stored.hash}
         print_json({**label, "document": document})
         return
-    click.echo(json.dumps(document, ensure_ascii=False, indent=2))
+    say(json_text(document, indent=2))
 
 
 async def _look(

@@ -12,6 +12,7 @@ import click
 from perdure.cli.exits import NOT_FOUND, Trouble, usage
 from perdure.cli.options import DrawableType, existing, json_option, store_option
 from perdure.cli.output import print_json
+from perdure.cli.say import say
 
 if TYPE_CHECKING:
     from perdure.graph.definition import Graph
@@ -44,9 +45,9 @@ def draw(what: str, form: str | None, output: str | None, store: str, as_json: b
         told = {"workflow": graph.name, "version": graph.version, "format": form}
         print_json(told | ({"drawing": drawing} if output is None else {"file": output}))
     elif output is None:
-        click.echo(drawing, nl=False)
+        say(drawing, nl=False)
     else:
-        click.echo(f"{output} is written", err=True)
+        say(f"{output} is written", err=True)
 
 
 def _found(what: str, store: str) -> tuple[Drawn, History]:

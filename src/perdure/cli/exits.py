@@ -6,7 +6,6 @@ or the store. What nobody expected says how to see its traceback.
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 import traceback
@@ -14,6 +13,7 @@ from typing import IO, Any, Final
 
 import click
 
+from perdure.cli.say import json_text, say
 from perdure.cli.streams import silence
 
 OK: Final = 0
@@ -55,12 +55,12 @@ class Trouble(click.ClickException):
         _say(f"perdure: {self.message}", stream)
         if self.as_json:
             error = {"code": self.code, "message": self.message}
-            _say(json.dumps({"error": error}, ensure_ascii=False), sys.stdout)
+            _say(json_text({"error": error}), sys.stdout)
 
 
 def _say(text: str, stream: IO[Any]) -> None:
     try:
-        click.echo(text, file=stream)
+        say(text, file=stream)
     except OSError:  # what cannot be told changes no exit code
         silence(stream)
 

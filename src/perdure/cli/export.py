@@ -13,6 +13,7 @@ import click
 from perdure.cli.exits import usage
 from perdure.cli.options import RunName, RunNameType, existing, json_option, store_option
 from perdure.cli.output import print_json
+from perdure.cli.say import say
 from perdure.cli.where import ENDED, STATUSES, Condition, Where, where_option
 
 if TYPE_CHECKING:
@@ -58,7 +59,7 @@ def export(
         print_json({"file": output, "runs": count, "bytes": size})
     else:
         said = "1 run" if count == 1 else f"{count} runs"
-        click.echo(f"{said} written to {output} ({size / 1024:.1f} KiB)", err=True)
+        say(f"{said} written to {output} ({size / 1024:.1f} KiB)", err=True)
 
 
 async def _export(

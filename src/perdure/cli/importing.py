@@ -13,6 +13,7 @@ import click
 from perdure.cli.exits import usage
 from perdure.cli.options import FileType, RunName, command_of, json_option, shared, store_option
 from perdure.cli.output import print_json
+from perdure.cli.say import say
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -96,15 +97,15 @@ def _json(one: Imported) -> dict[str, str]:
 def _print(told: list[Imported], store: str, dry_run: bool) -> None:
     new = [one for one in told if one.outcome != "exists"]
     said = "1 run" if len(new) == 1 else f"{len(new)} runs"
-    click.echo(f"{said} {'can be' if dry_run else ''} imported".replace("  ", " "), err=True)
+    say(f"{said} {'can be' if dry_run else ''} imported".replace("  ", " "), err=True)
     if left := len(told) - len(new):
-        click.echo(f"{left} there already, and left as they are", err=True)
+        say(f"{left} there already, and left as they are", err=True)
     paused = [f"{one.workflow}/{one.id}" for one in told if one.outcome == "paused"]
     for name in paused[:NAMED]:
         go_on = command_of("unpause", name, store=store)
-        click.echo(f"{name} had not ended and is paused; to go on here: {go_on}", err=True)
+        say(f"{name} had not ended and is paused; to go on here: {go_on}", err=True)
     if len(paused) > NAMED:
-        click.echo(f"… and {len(paused) - NAMED} more are paused", err=True)
+        say(f"… and {len(paused) - NAMED} more are paused", err=True)
 
 
 @contextmanager

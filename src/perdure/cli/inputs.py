@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from pathlib import Path
 from typing import Any
@@ -17,11 +18,15 @@ def read_value(text: str | None, option: str) -> Any:
         return None
     source, name = _source(text, option)
     try:
-        return json.loads(source, parse_constant=_refuse)
+        value = json.loads(source, parse_constant=_refuse)
+        json.dumps(value, ensure_ascii=False).encode()  # half a character may be written as \ud800
+    except UnicodeEncodeError:
+        raise usage(f"{name} has half a character in it (a surrogate): give whole ones") from None
     except json.JSONDecodeError as error:
         raise usage(f"{name} is not JSON: {_place(error)}{_advice(text, source)}") from None
     except (ValueError, RecursionError) as error:
         raise usage(f"{name} is not usable JSON: {error}") from None
+    return value
 
 
 def _source(text: str, option: str) -> tuple[str, str]:
@@ -36,7 +41,15 @@ def _source(text: str, option: str) -> tuple[str, str]:
         raise usage(f"{option}: {text[1:]} cannot be read: {error.strerror}") from None
     except UnicodeDecodeError:
         raise usage(f"{option}: {text} is not UTF-8 text") from None
-    return text, option
+    return typed(text), option
+
+
+def typed(text: str) -> str:
+    """A word of the command line, also where it was typed as UTF-8 and the locale has less."""
+    try:
+        return os.fsencode(text).decode() if not text.isascii() else text
+    except UnicodeError:
+        return text  # whoever uses it says that it is not Unicode
 
 
 def _place(error: json.JSONDecodeError) -> str:

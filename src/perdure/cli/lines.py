@@ -9,6 +9,7 @@ from typing import Any, Self
 
 from perdure.cli.nodes import Change
 from perdure.cli.output import clock
+from perdure.cli.say import visible
 from perdure.cli.streams import Lenient
 
 
@@ -31,7 +32,7 @@ class Lines:
     def _say(self, time: datetime, text: str) -> None:
         # Nobody may be there to read it (a full disk, a closed pipe): the run goes on.
         with contextlib.suppress(OSError, ValueError):
-            print(f"{clock(time)}  {text}", file=sys.stderr, flush=True)
+            print(f"{clock(time)}  {visible(text)}", file=sys.stderr, flush=True)
 
     def __enter__(self) -> Self:
         stream: Any = Lenient(sys.stderr)

@@ -11,6 +11,7 @@ from perdure.cli.exits import USAGE, usage
 from perdure.cli.findings import findings_in
 from perdure.cli.options import FileType, json_option
 from perdure.cli.output import print_json
+from perdure.cli.say import say
 from perdure.cli.target import document
 
 if TYPE_CHECKING:
@@ -75,6 +76,6 @@ def _json(file: str, found: list[Finding]) -> dict[str, Any]:
 
 def _print(file: str, found: list[Finding]) -> None:
     for finding in found:
-        click.echo(f"{finding.place(file)}: {finding.severity}: {finding.text}")
+        say(f"{finding.place(file)}: {finding.severity}: {finding.text}")
     if not found:
-        click.echo(f"{file}: ok")
+        say(f"{file}: ok")

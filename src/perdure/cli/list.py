@@ -9,6 +9,7 @@ import click
 
 from perdure.cli.options import WorkflowType, existing, json_option, store_option
 from perdure.cli.output import moment, print_json, run_json, table, took
+from perdure.cli.say import say
 from perdure.cli.where import STATUSES, Condition, Where, where_option
 
 if TYPE_CHECKING:
@@ -44,11 +45,11 @@ def list_runs(
         print_json({"runs": [run_json(info) for info in shown], "more": more})
         return
     if not shown:
-        click.echo("no runs" if not conditions else "no such runs", err=True)
+        say("no runs" if not conditions else "no such runs", err=True)
         return
     table(("RUN", "STATUS", "VERSION", "STARTED", "TOOK"), [_row(info) for info in shown])
     if more:
-        click.echo(f"(the newest {limit}; --limit shows more)", err=True)
+        say(f"(the newest {limit}; --limit shows more)", err=True)
 
 
 def _row(info: RunInfo) -> tuple[str, ...]:

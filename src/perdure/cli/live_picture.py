@@ -15,6 +15,7 @@ from rich.table import Table
 from rich.text import Text
 
 from perdure.cli.output import clock
+from perdure.cli.say import visible
 
 
 class LivePicture(ABC):
@@ -36,7 +37,7 @@ class LivePicture(ABC):
 
     def note(self, text: str) -> None:
         """A line above the picture."""
-        self._console.print(Text(f"{clock(datetime.now(UTC))}  {text}", style="dim"))
+        self._console.print(Text(f"{clock(datetime.now(UTC))}  {visible(text)}", style="dim"))
 
     def __enter__(self) -> Self:
         self._live.start()

@@ -37,11 +37,12 @@ from perdure.cli.rehearse import rehearse
 from perdure.cli.result import result
 from perdure.cli.retry import retry
 from perdure.cli.run import run
+from perdure.cli.say import say
 from perdure.cli.send import cancel, pause, signal, unpause
 from perdure.cli.show import show
 from perdure.cli.start import start
 from perdure.cli.steps import steps
-from perdure.cli.streams import is_of_output, open_closed, silence
+from perdure.cli.streams import is_of_output, open_closed, show_everything, silence
 from perdure.cli.watch import watch
 from perdure.cli.why import why
 from perdure.cli.worker import worker
@@ -57,6 +58,7 @@ class Commands(click.Group):
     def main(self, *args: Any, **options: Any) -> Any:
         """As any command's. A message that cannot be shown keeps its exit code."""
         open_closed()
+        show_everything()
         self._code = UNWRITTEN
         try:
             return super().main(*args, **options)
@@ -123,7 +125,7 @@ def _version(ctx: click.Context, param: click.Parameter, value: bool) -> None:
         return
     from importlib.metadata import version
 
-    click.echo(f"perdure {version('perdure')}")
+    say(f"perdure {version('perdure')}")
     ctx.exit()
 
 

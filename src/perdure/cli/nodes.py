@@ -13,7 +13,8 @@ from typing import Any, Final
 import msgspec
 
 from perdure.cli.calls import given_up, value_of, waiting
-from perdure.cli.output import moment_near, took, visible
+from perdure.cli.output import moment_near, took
+from perdure.cli.say import visible
 from perdure.model.moments import moment
 
 #: Why a run undoes what it did.

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 import click
 
 from perdure.cli.exits import JSON, STORE, Trouble, usage
+from perdure.cli.inputs import typed
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
@@ -42,7 +43,7 @@ class RunNameType(TextType):
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """The two parts; complains when there are not two."""
-        workflow, slash, id = str(value).partition("/")
+        workflow, slash, id = typed(str(value)).partition("/")
         if not slash or not workflow or not id:
             self.fail(f"{value!r} is not a run: write workflow/id, such as order/o-1", param, ctx)
         return RunName(workflow, id)

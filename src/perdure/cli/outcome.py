@@ -9,6 +9,7 @@ import click
 
 from perdure.cli.exits import RUN_FAILED, TIMED_OUT
 from perdure.cli.output import failure_json, print_json, run_json
+from perdure.cli.say import say
 
 if TYPE_CHECKING:
     from perdure.cli.nodes import NodeBook
@@ -36,10 +37,10 @@ def tell_outcome(
     elif info.status == "completed":
         print_json(output)
     if info.status == "running":
-        click.echo(f"perdure: {name} {unended}", err=True)
+        say(f"perdure: {name} {unended}", err=True)
         click.get_current_context().exit(TIMED_OUT)
     if failure is not None:
         from perdure.cli.failed import failed_run
 
-        click.echo(failed_run(str(name), info.status, failure, book), err=True)
+        say(failed_run(str(name), info.status, failure, book), err=True)
         click.get_current_context().exit(RUN_FAILED)

@@ -8,13 +8,12 @@ from __future__ import annotations
 import contextlib
 import importlib.util
 import json
-import re
 import sys
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from typing import IO, TYPE_CHECKING, Any, Final
 
-import click
+from perdure.cli.say import json_text, on_one_line, say, visible
 
 if TYPE_CHECKING:
     from perdure.client.run import RunInfo
@@ -23,14 +22,12 @@ if TYPE_CHECKING:
 
 #: Times of this year cannot be moved to every zone.
 _LAST_YEAR: Final = 9999
-#: What terminals act upon instead of showing it; line breaks and tabs are harmless.
-_COMMANDS: Final = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 
 
 def print_json(value: Any) -> None:
     """One JSON document on stdout: on one line for programs, indented at a terminal."""
     indent = 2 if sys.stdout.isatty() else None
-    click.echo(json.dumps(value, ensure_ascii=False, indent=indent, default=_json))
+    say(json_text(value, indent, _json))
 
 
 def line_to(file: IO[str]) -> Callable[[Any], None]:
@@ -39,7 +36,7 @@ def line_to(file: IO[str]) -> Callable[[Any], None]:
 
     def write(value: Any) -> None:
         with contextlib.suppress(OSError, ValueError):
-            print(json.dumps(value, ensure_ascii=False, default=_json), file=file, flush=True)
+            print(json_text(value, default=_json), file=file, flush=True)
 
     return write
 
@@ -95,12 +92,6 @@ def shortened(value: Any, columns: int = 100) -> str:
     return text if len(text) <= columns else text[: columns - 1] + "…"
 
 
-def visible(text: str) -> str:
-    """Text of others, such as what a service answered, without what a terminal would obey: that
-    stands there as Python writes it."""
-    return _COMMANDS.sub(lambda found: f"\\x{ord(found[0]):02x}", text)
-
-
 def run_json(info: RunInfo) -> dict[str, Any]:
     """A run for programs."""
     return {
@@ -131,13 +122,14 @@ def has_rich() -> bool:
 
 def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
     """Rows under a head, on stdout."""
+    rows = [[on_one_line(cell) for cell in row] for row in rows]
     if sys.stdout.isatty() and has_rich():
         _rich_table(head, rows)
         return
     widths = [max(len(row[i]) for row in (head, *rows)) for i in range(len(head))]
     for row in (head, *rows):
         cells = (cell.ljust(width) for cell, width in zip(row, widths, strict=True))
-        click.echo("  ".join(cells).rstrip())
+        say("  ".join(cells).rstrip())
 
 
 def _rich_table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> None:

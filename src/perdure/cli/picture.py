@@ -13,6 +13,7 @@ from perdure.cli.calls import given_up
 from perdure.cli.live_picture import LivePicture, table_of
 from perdure.cli.nodes import OPEN, Change, NodeBook, NodeView
 from perdure.cli.output import COLOURS, shortened, took
+from perdure.cli.say import on_one_line
 
 _SIGNS: Final = {
     "completed": "✓", "failed": "✗", "skipped": "·", "pending": "▸", "waiting": "◦",
@@ -66,7 +67,7 @@ class Picture(LivePicture):
             Text(node),
             Text(status, style=style),
             Text(_elapsed(view)),
-            Text("  ".join(filter(None, (attempt, _remark(view))))),
+            Text(on_one_line("  ".join(filter(None, (attempt, _remark(view)))))),
         )
 
 

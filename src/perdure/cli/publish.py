@@ -10,6 +10,7 @@ from perdure.cli.app import check_steps, find_apps, load_apps
 from perdure.cli.findings import findings_in
 from perdure.cli.options import FileType, json_option, shared, store_option
 from perdure.cli.output import print_json
+from perdure.cli.say import say
 
 if TYPE_CHECKING:
     from perdure.client.definitions import DefinitionInfo
@@ -43,7 +44,7 @@ def publish(file: str, apps: tuple[str, ...], relabel: bool, store: str, as_json
         check_steps(graph, steps, found, file)
     warnings = _warnings(file, steps)
     for warning in warnings:
-        click.echo(f"{warning.place(file)}: warning: {warning.text}", err=True)
+        say(f"{warning.place(file)}: warning: {warning.text}", err=True)
     before, now = asyncio.run(_publish(store, graph, relabel))
     if as_json:
         print_json(_json(before, now, warnings))
@@ -82,14 +83,12 @@ def _json(
 def _print(before: DefinitionInfo | None, now: DefinitionInfo) -> None:
     said = f"{now.name} version {now.version}"
     if before is None:
-        click.echo(f"{said} is published: new runs get it", err=True)
+        say(f"{said} is published: new runs get it", err=True)
     elif before.hash == now.hash:
-        click.echo(f"{said} is current, as it was", err=True)
+        say(f"{said} is current, as it was", err=True)
     else:
         kept = f"{before.running} run{'' if before.running == 1 else 's'} of version "
         keep = "keeps" if before.running == 1 else "keep"
-        click.echo(
-            f"{said} is published: new runs get it, and no longer {before.version}", err=True
-        )
+        say(f"{said} is published: new runs get it, and no longer {before.version}", err=True)
         if before.running:
-            click.echo(f"{kept}{before.version} {keep} that", err=True)
+            say(f"{kept}{before.version} {keep} that", err=True)

@@ -12,6 +12,7 @@ from perdure.cli.exits import RUN_FAILED, TIMED_OUT, usage
 from perdure.cli.inputs import read_config, read_value
 from perdure.cli.options import FileType, json_option
 from perdure.cli.output import print_json, shortened, table
+from perdure.cli.say import say
 
 if TYPE_CHECKING:
     from perdure.testing import Coverage, Rehearsal
@@ -99,27 +100,27 @@ def _print(
 
     for name, rehearsal in played.items():
         if len(played) > 1:
-            click.echo(f"{name}:")
+            say(f"{name}:")
         rows = [
             (f"+{clock(run.began)}", run.node, run.status, str(run.attempt or "-"), what(run))
             for run in rehearsal.nodes.values()
         ]
         table(("AT", "NODE", "STATUS", "ATTEMPT", "WHAT"), rows)
-        click.echo(f"{ending(rehearsal)} after {clock(rehearsal.seconds)}")
+        say(f"{ending(rehearsal)} after {clock(rehearsal.seconds)}")
         if rehearsal.output is not None:
-            click.echo(f"output: {shortened(rehearsal.output, 400)}")
+            say(f"output: {shortened(rehearsal.output, 400)}")
         for note in rehearsal.notes:
-            click.echo(f"note: {note}")
+            say(f"note: {note}")
         if differing[name]:
-            click.echo(f"{name}: not as expected:", err=True)
+            say(f"{name}: not as expected:", err=True)
             for line in differing[name]:
-                click.echo(f"  {line}", err=True)
+                say(f"  {line}", err=True)
         elif rehearsal.expected:
-            click.echo("as expected")
+            say("as expected")
         if len(played) > 1:
-            click.echo()
+            say()
     if cover is not None:
-        click.echo(str(cover))
+        say(str(cover))
 
 
 def _json(

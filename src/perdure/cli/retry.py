@@ -20,6 +20,7 @@ from perdure.cli.options import (
     store_option,
 )
 from perdure.cli.output import print_json
+from perdure.cli.say import say
 
 if TYPE_CHECKING:
     from perdure.client.run import Run
@@ -86,10 +87,10 @@ def retry(
                     "version": info.version, "paused": paused})  # fmt: skip
         return
     start = "what failed" if node is None else f"node {node}"
-    click.echo(f"{name} goes on from {start}, version {info.version}; a worker takes it", err=True)
+    say(f"{name} goes on from {start}, version {info.version}; a worker takes it", err=True)
     if paused:
         advice = command_of("unpause", str(name), store=store)
-        click.echo(f"it was paused, and stays so: nothing starts until you do: {advice}", err=True)
+        say(f"it was paused, and stays so: nothing starts until you do: {advice}", err=True)
 
 
 class Code:

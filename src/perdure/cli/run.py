@@ -27,6 +27,7 @@ from perdure.cli.options import (
 )
 from perdure.cli.outcome import outcome_json
 from perdure.cli.output import print_json
+from perdure.cli.say import say
 
 if TYPE_CHECKING:
     from perdure.cli.nodes import NodeBook
@@ -179,12 +180,12 @@ def _told(name: str, job: Job, ending: Ending, book: NodeBook, command: str) -> 
     if ending.why == "ended":
         if ending.failure is None:
             return 0
-        click.echo(_failed(name, ending, book, job, command), err=True)
+        say(_failed(name, ending, book, job, command), err=True)
         return RUN_FAILED
     if ending.why == "timeout":
-        click.echo(f"perdure: {name} has not ended within {job.seconds:g} s", err=True)
+        say(f"perdure: {name} has not ended within {job.seconds:g} s", err=True)
     if outlives(job.store):
-        click.echo(f"The run stays as it is. To go on:\n  {command}", err=True)
+        say(f"The run stays as it is. To go on:\n  {command}", err=True)
     if ending.why == "timeout":
         return TIMED_OUT
     return TERMINATED if ending.signal == signal.SIGTERM else INTERRUPTED

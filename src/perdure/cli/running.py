@@ -134,8 +134,9 @@ async def watch_all(url: str, seconds: float | None, *, as_json: bool) -> None:
     """Show what runs, for so long or until somebody ends it. A store that does not answer for a
     while is asked again; raises StoreError where it does not at first."""
     from perdure.client.client import Client
+    from perdure.client.urls import store_of
 
-    async with Client(url) as client:
+    async with Client(store_of(url, read_only=True)) as client:
         running, said = Running(client._store), ""
         seen = await running.look()
         with _board(as_json=as_json) as board:

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Self
 
-import click
-
-from perdure.cli.output import clock, shortened, took, visible
+from perdure.cli.output import clock, shortened, took
+from perdure.cli.say import json_text, say
 
 if TYPE_CHECKING:
     from perdure.cli.running import Seen
@@ -25,7 +23,7 @@ class _Printed:
 
     def note(self, text: str) -> None:
         """See Board.note."""
-        click.echo(f"perdure: {text}", err=True)
+        say(f"perdure: {text}", err=True)
 
     def __enter__(self) -> Self:
         return self
@@ -42,7 +40,7 @@ class Frames(_Printed):
         now = datetime.now(UTC)
         for seen in runs:
             if seen.changed:
-                click.echo(json.dumps(seen.view.to_dict(now), ensure_ascii=False))
+                say(json_text(seen.view.to_dict(now)))
 
 
 class RunningLines(_Printed):
@@ -60,7 +58,7 @@ class RunningLines(_Printed):
         for seen in runs:
             name = f"{seen.view.workflow}/{seen.view.id}"
             for text in self._changes(name, seen, now):
-                click.echo(f"{clock(now)}  {name}  {text}")
+                say(f"{clock(now)}  {name}  {text}")
             if seen.view.outcome:
                 self._said.pop(name, None)
         if more != self._more:
@@ -78,7 +76,7 @@ class RunningLines(_Printed):
             said[step] = text
         stalled = seen.stalled or ""
         if stalled != said.get("", ""):
-            yield f"cannot go on: {visible(stalled)}" if stalled else "goes on"
+            yield f"cannot go on: {stalled}" if stalled else "goes on"
         said[""] = stalled
         if view.outcome:
             yield f"{view.outcome}{_length(view)}"

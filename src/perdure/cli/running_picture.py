@@ -13,6 +13,7 @@ from rich.text import Text
 from perdure.cli.live_picture import LivePicture, table_of
 from perdure.cli.output import COLOURS, took
 from perdure.cli.running_lines import standing
+from perdure.cli.say import on_one_line, visible
 
 if TYPE_CHECKING:
     from perdure.cli.running import Seen
@@ -69,10 +70,10 @@ def _row(seen: Seen, now: datetime) -> tuple[Text, ...]:
     if view.outcome:
         how = Text(view.outcome, style=COLOURS.get(view.outcome, ""))
     elif seen.stalled:
-        how = Text(f"cannot go on: {seen.stalled}", style=COLOURS["stalled"])
+        how = Text(f"cannot go on: {on_one_line(seen.stalled)}", style=COLOURS["stalled"])
     else:
         how = Text(standing(view, now))
-    return Text(f"{view.workflow}/{view.id}"), signs(view, now), Text(length), how
+    return Text(visible(f"{view.workflow}/{view.id}")), signs(view, now), Text(length), how
 
 
 def signs(view: RunView, now: datetime) -> Text:

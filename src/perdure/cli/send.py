@@ -24,6 +24,7 @@ from perdure.cli.options import (
     store_option,
 )
 from perdure.cli.output import print_json
+from perdure.cli.say import say
 
 if TYPE_CHECKING:
     from perdure.cli.mailboxes import Mailboxes
@@ -82,18 +83,18 @@ def signal(
         print_json({"workflow": name.workflow, "id": name.id, "signal": signal_name,
                     "checked": mailboxes.checked})  # fmt: skip
         return
-    click.echo(f"signal {signal_name} is sent to {name}", err=True)
+    say(f"signal {signal_name} is sent to {name}", err=True)
     _say_unchecked(mailboxes)
     awaited = _awaited(store, name)
     if signal_name not in awaited:
         others = [other for other, waits in awaited.items() if waits]
         hint = f"; what is waited for: {', '.join(others)}" if others else ""
-        click.echo(f"no node has waited for it yet: it is kept{hint}", err=True)
+        say(f"no node has waited for it yet: it is kept{hint}", err=True)
 
 
 def _say_unchecked(mailboxes: Mailboxes) -> None:
     for why in mailboxes.unchecked.values():
-        click.echo(f"the value was not checked: {why}", err=True)
+        say(f"the value was not checked: {why}", err=True)
 
 
 def _addressed(words: tuple[str, ...], bulk: Bulk) -> tuple[RunName | None, str, str | None]:
@@ -170,6 +171,6 @@ def _tell(name: RunName | None, bulk: Bulk, act: Act, what: str, store: str, as_
     if as_json:
         print_json({"workflow": name.workflow, "id": name.id, "status": info.status})
     elif info.status == "running":
-        click.echo(f"{what} is asked of {name}; whoever works on it reads it", err=True)
+        say(f"{what} is asked of {name}; whoever works on it reads it", err=True)
     else:
-        click.echo(f"{name} has ended ({info.status})", err=True)
+        say(f"{name} has ended ({info.status})", err=True)

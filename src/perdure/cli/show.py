@@ -10,6 +10,7 @@ import click
 
 from perdure.cli.options import RunName, RunNameType, existing, json_option, store_option
 from perdure.cli.output import clock, instant, moment, print_json, run_json, shortened, table, took
+from perdure.cli.say import on_one_line, say
 
 if TYPE_CHECKING:
     from perdure.cli.nodes import NodeBook, NodeView
@@ -48,11 +49,11 @@ def show(name: RunName, history: bool, store: str, as_json: bool) -> None:
     if info.status == "running":
         _print_holder(standing, book)
     if book.nodes:
-        click.echo()
+        say()
         head = ("NODE", "STATUS", "ATTEMPT", "TOOK", "OUTPUT")
         table(head, [_node_row(view, info) for view in book.nodes.values()])
     if history:
-        click.echo()
+        say()
         _print_history(records)
 
 
@@ -96,10 +97,10 @@ def _print_holder(standing: _Standing, book: NodeBook) -> None:
     since = due_since(standing.row, now)
     if since is None:
         said = holder(standing.row, book, standing.owner).removeprefix("held by ")
-        click.echo(f"worker    {said.removeprefix('worker ')}")
+        say(f"worker    {said.removeprefix('worker ')}")
         return
     text, advice = untaken(standing.row, since, now, standing.alive)
-    click.echo(f"worker    none: {text}\n          -> {advice}")
+    say(f"worker    none: {text}\n          -> {advice}")
 
 
 def _node_json(view: NodeView) -> dict[str, Any]:
@@ -162,9 +163,11 @@ def _print_run(info: RunInfo, paused: str, undoing: str) -> None:
         why = run_reason(failure.kind, str(failure), failure.details)
         lines.append(("failure", why))
     if info.metadata:
-        lines.append(("metadata", ", ".join(f"{k}={v}" for k, v in info.metadata.items())))
+        lines.append(
+            ("metadata", on_one_line(", ".join(f"{k}={v}" for k, v in info.metadata.items())))
+        )
     for title, text in lines:
-        click.echo(f"{title.ljust(8)}  {text}")
+        say(f"{title.ljust(8)}  {text}")
 
 
 def _node_row(view: NodeView, info: RunInfo) -> Sequence[str]:

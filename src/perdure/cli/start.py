@@ -18,6 +18,7 @@ from perdure.cli.options import (
     store_option,
 )
 from perdure.cli.output import failure_json, print_json
+from perdure.cli.say import say
 
 if TYPE_CHECKING:
     from perdure.client.client import Client
@@ -65,13 +66,13 @@ def start(
     if as_json:
         print_json(told)
         return
-    click.echo(f"{told['workflow']}/{told['id']}")
+    say(f"{told['workflow']}/{told['id']}")
     said = "started" if told["created"] else "is there already, and left as it is"
-    click.echo(f"{said} ({told['status']}, version {told['version']})", err=True)
+    say(f"{said} ({told['status']}, version {told['version']})", err=True)
     if why:
-        click.echo(why, err=True)
+        say(why, err=True)
     elif told["created"] and told["status"] == "running":
-        click.echo(_next(workflow, told, alive, store, code=code), err=True)
+        say(_next(workflow, told, alive, store, code=code), err=True)
 
 
 def _next(workflow: str, told: Mapping[str, Any], alive: int, store: str, *, code: bool) -> str:
@@ -159,7 +160,8 @@ async def _start(
             "failure": None if info.failure is None else failure_json(info.failure),
         }
         alive = sum(seen.alive for seen in await client._store.workers())
-        code = run._definition is not None and not run._definition.source
+        # A saga has a source, and its functions are code all the same.
+        code = run._definition is not None and run._definition.kind != "graph"
         return told, await _why(run, info), alive, code
 
 

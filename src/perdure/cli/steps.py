@@ -10,6 +10,7 @@ from perdure.cli.app import find_apps, load_apps
 from perdure.cli.exits import usage
 from perdure.cli.options import FileType, json_option
 from perdure.cli.output import print_json, took
+from perdure.cli.say import say
 
 if TYPE_CHECKING:
     from perdure.flow.step import Step
@@ -41,7 +42,7 @@ def steps(names: tuple[str, ...], apps: tuple[str, ...], as_json: bool) -> None:
         print_json({"steps": [_json(step) for step in chosen]})
         return
     if not chosen:
-        click.echo(f"no steps in {', '.join(found)}: a step is a function under @step", err=True)
+        say(f"no steps in {', '.join(found)}: a step is a function under @step", err=True)
     for step in chosen:
         _print(step)
 
@@ -50,10 +51,10 @@ def _print(step: Step[..., Any]) -> None:
     from perdure.cli.step_schema import summary
     from perdure.flow.binding import function_signature, written
 
-    click.echo(f"{step.name}{_shown(written(function_signature(step.fn)))}")
+    say(f"{step.name}{_shown(written(function_signature(step.fn)))}")
     if said := summary(step):
-        click.echo(f"    {said}")
-    click.echo(f"    {_policy(step)}")
+        say(f"    {said}")
+    say(f"    {_policy(step)}")
 
 
 def _shown(signature: str) -> str:

@@ -7,12 +7,14 @@ the exit code of an error.
 
 from __future__ import annotations
 
+import codecs
 import contextlib
 import errno
+import io
 import os
 import sys
 from collections.abc import Iterable
-from typing import IO, Any, Final
+from typing import IO, Any, Final, TextIO
 
 _UNWRITTEN: Final = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF}
 _STANDARD: Final = ((0, "stdin", "r"), (1, "stdout", "w"), (2, "stderr", "w"))
@@ -33,6 +35,20 @@ def open_closed() -> None:
             # Left open as the interpreter leaves its own: others may write until its last moment.
             stream = os.fdopen(number, mode, encoding="utf-8", errors="replace", closefd=False)
             setattr(sys, name, stream)
+
+
+def show_everything() -> None:
+    """Characters that stdout or stderr cannot show (its encoding is not UTF-8, as in the C locale)
+    are printed as Python writes them: a name with an accent fails no command."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper) and not shows_everything(stream):
+            stream.reconfigure(errors="backslashreplace")
+
+
+def shows_everything(stream: TextIO) -> bool:
+    """Whether any character can be written there."""
+    encoding = getattr(stream, "encoding", None)  # text in memory has none
+    return not encoding or codecs.lookup(encoding).name.startswith("utf")
 
 
 def silence(stream: IO[Any]) -> None:

@@ -65,9 +65,10 @@ async def _watch(
     from perdure.cli.progress import Progress
     from perdure.cli.screens import screen_for
     from perdure.client.client import Client
+    from perdure.client.urls import store_of
     from perdure.model.errors import Failure
 
-    async with Client(store) as client:
+    async with Client(store_of(store, read_only=True)) as client:
         run = client.get(*name)
         with screen_for(book, await _definition(client, run)) as screen:
             following = asyncio.ensure_future(_follow(run, Progress(*name, book, screen)))

@@ -17,6 +17,7 @@ from perdure.cli.options import (
     store_option,
 )
 from perdure.cli.output import instant, moment_near, print_json, run_json, took
+from perdure.cli.say import say
 
 if TYPE_CHECKING:
     from perdure.cli.waiting import Cause, Standing
@@ -103,18 +104,18 @@ def _print_ended(standing: Standing, info: RunInfo, store: str) -> None:
     name = f"{info.workflow}/{info.id}"
     ended = "" if info.finished is None else f" at {moment_near(info.finished)}"
     if info.failure is None:
-        click.echo(f"{name} has {info.status}{ended}: it waits for nothing")
+        say(f"{name} has {info.status}{ended}: it waits for nothing")
         return
     said = failed_run(name, info.status, info.failure, standing.book, before=True)
-    click.echo(said.removeprefix("perdure: "))
+    say(said.removeprefix("perdure: "))
     given_up = [view.node for view in standing.book.having("canceled")]
     if given_up and not standing.book.code:
-        click.echo(f"  given up with it: {', '.join(given_up)}")
+        say(f"  given up with it: {', '.join(given_up)}")
     here = not standing.book.code or find_apps(())  # a retry runs it
     again = command_of("retry", name, *(() if here else ("--app", "FILE.py")), store=store)
     what = done_again(info.failure)
     what = what[0].upper() + what[1:]
-    click.echo(f"It ended{ended}, version {info.version}. {what} is done again by: {again}")
+    say(f"It ended{ended}, version {info.version}. {what} is done again by: {again}")
 
 
 def _print_running(
@@ -130,27 +131,27 @@ def _print_running(
     now, row = datetime.now(UTC), standing.row
     length = took((now - info.created).total_seconds())
     newer = f", {current} is current" if current not in (None, info.version) else ""
-    click.echo(f"{info.workflow}/{info.id} has run for {length} (version {info.version}{newer})")
+    say(f"{info.workflow}/{info.id} has run for {length} (version {info.version}{newer})")
     if standing.book.undoing:
-        click.echo(f"what it did is being undone: {standing.book.undoing}")
+        say(f"what it did is being undone: {standing.book.undoing}")
     width = max((len(cause.node) for cause in found), default=0)
     for cause in found:
         indent = cause.node.ljust(width) + "  " if cause.node else ""
-        click.echo(f"{indent}{cause.text}")
+        say(f"{indent}{cause.text}")
         if cause.advice:
-            click.echo(f"{' ' * len(indent)}  -> {cause.advice}")
+            say(f"{' ' * len(indent)}  -> {cause.advice}")
     if not found:
-        click.echo("it is between two nodes: ask again")
-    click.echo(holder(row, standing.book, owner))
+        say("it is between two nodes: ask again")
+    say(holder(row, standing.book, owner))
     due = next_due(row, standing.book)
     if due is not None and due > now:
-        click.echo(f"next due at {moment_near(due)}")
+        say(f"next due at {moment_near(due)}")
     if standing.book.deadline is not None and not standing.book.undoing:  # which has no end
         left = (standing.book.deadline - now).total_seconds()
         over = f"in {took(left)}" if left > 0 else "which is over"
-        click.echo(f"fails unless it ends by {moment_near(standing.book.deadline)} ({over})")
+        say(f"fails unless it ends by {moment_near(standing.book.deadline)} ({over})")
     if row.crashes:
-        click.echo(f"its worker died {row.crashes} time(s) in a row without a step being recorded")
+        say(f"its worker died {row.crashes} time(s) in a row without a step being recorded")
 
 
 def _json(

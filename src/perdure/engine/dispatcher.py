@@ -13,6 +13,7 @@ import traceback
 from collections.abc import Callable, Coroutine, Mapping
 from contextvars import Context, copy_context
 from datetime import datetime
+from functools import partial
 from types import CoroutineType
 from typing import Any, Final
 
@@ -23,6 +24,7 @@ from perdure.codec.failures import record_failure
 from perdure.engine.clock import Clock
 from perdure.engine.handlers.port import Attempt, Given, Handler, StepNotRegistered
 from perdure.engine.observing import shielded
+from perdure.engine.queued import Queued
 from perdure.engine.stepping import first_part, rest_of
 from perdure.engine.timeouts import Timeouts, Watch
 from perdure.engine.untold import tells_nothing
@@ -62,6 +64,8 @@ class Order(Attempt, gc=False):
     unwanted: bool = False
     #: Its run is to stop, and undoes what it did then: it was asked to end, and how it ends counts.
     halted: bool = False
+    #: It may have to wait for a thread.
+    queued: Queued | None = None
 
 
 class Dispatcher:
@@ -194,7 +198,7 @@ class Dispatcher:
             return None
         step.task = _this_task()
         step.begin_time()
-        return self._timeouts.watch(step.limit / SECOND, step.expired)
+        return self._timeouts.watch(step.limit / SECOND, step.expired, step.left)
 
     def _canceled(
         self, order: Order, step: _EngineStep, error: BaseException, *, timed_out: bool
@@ -297,9 +301,26 @@ class _EngineStep(StepContext):
         return super().deadline
 
     def begin_time(self) -> None:
-        """Its time begins, unless it has begun: when it first waits, or asks."""
-        if self._deadline is None and self.limit:
+        """Its time begins, unless it has begun: when it first waits, or asks; on a thread, with
+        its turn."""
+        if self._deadline is not None or not self.limit:
+            return
+        order: Any = self._of
+        if order.queued is not None:
+            self._deadline = order.queued.deadline(self.limit)
+        else:
             self._deadline = self._dispatcher.clock.now() + self.limit
+
+    @property
+    def left(self) -> Callable[[], float] | None:
+        """Asks how many seconds it has left, where its time may begin later."""
+        order: Any = self._of
+        return None if order.queued is None else partial(order.queued.left, self.limit)
+
+    def _queue(self) -> Queued:
+        order: Any = self._of
+        order.queued = queued = Queued(self._dispatcher.clock.now())
+        return queued
 
     def expired(self) -> None:
         """Its time is over."""

@@ -53,6 +53,8 @@ class Recorded(msgspec.Struct):
     due: dict[str, int] = {}
     #: Nodes whose attempt came while the run was paused, which held it back ever since.
     held: set[str] = set()
+    #: Nodes whose attempt a worker had that died: whether it had begun it, no clock can say.
+    lost: set[str] = set()
     #: A large input or config of the run: where it stands until it is fetched.
     opened: dict[str, tuple[int, int]] = {}
     #: The last row that records nothing but a retry, or that the run changed hands since.
@@ -96,6 +98,7 @@ def _note(recorded: Recorded, seq: int, actions: Sequence[Any]) -> None:
                 inputs[action.node] = Inputs(place, action.secrets)
         elif kind is DispatchTask or kind is RetryTask:
             recorded.due[action.node] = action.not_before
+            recorded.lost.discard(action.node)
             if recorded.run.paused:
                 recorded.held.add(action.node)
         elif kind is CompleteTask:
@@ -129,8 +132,10 @@ def _note_rarer(recorded: Recorded, seq: int, action: Any) -> None:
                 kept.pop(node, None)
         _note_context(recorded, seq, action)
         recorded.retried = seq
-    elif kind is Claimed and recorded.retried == seq - 1:
-        recorded.retried = seq
+    elif kind is Claimed:
+        recorded.lost |= recorded.due.keys() - recorded.held
+        if recorded.retried == seq - 1:
+            recorded.retried = seq
 
 
 def _note_context(recorded: Recorded, seq: int, action: OpenRun | ReopenRun | Continued) -> None:

@@ -9,6 +9,8 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING, Any, cast
 
+from msgspec.structs import replace
+
 from perdure.engine.children import ask_when_due
 from perdure.engine.coding import begin_at, bring_back, ends_by, give_up, is_given_up, is_over
 from perdure.engine.effects import Effects
@@ -145,6 +147,7 @@ def _go_on(
     now = effects.shell.clock.now()
     if getattr(live.machine, "undoes", False):
         live.work.before = _perhaps_begun(recorded, not_before, ready_at, now)
+        _remember(recorded.run, live.work.before)
     for node, state in recorded.run.nodes.items():
         if state.status == "pending":
             live.inputs[node] = recorded.inputs[node]
@@ -167,15 +170,25 @@ def _go_on(
 def _perhaps_begun(
     recorded: Recorded, not_before: int, ready_at: int, now: int
 ) -> frozenset[tuple[str, int]]:
-    """The attempts that somebody who had the run before may have begun. Nobody had it since
-    `ready_at`: an attempt that was due only then had not begun. (0: that is not known; after a
-    crash, when it was found is nothing to go by.) Of a run that is stopping none is still to come:
-    that would have ended with the order to stop, by the clock of whoever gave it."""
+    """The attempts that somebody who had the run before may have begun. What a worker had that
+    died, it may have, whatever the clock shows now: that may have been set back. Else nobody had
+    the run since `ready_at` (0: that is not known): an attempt that was due only then had not
+    begun, unless something was recorded after its time. Of a run that is stopping none is still to
+    come: that would have ended with the order to stop, by the clock of whoever gave it."""
     run, found = recorded.run, []
-    surely, stopping = ready_at > 0 and not run.crashes, halts(recorded.run)
+    stopping = halts(run)
     for node, state in run.nodes.items():
         if state.status == "pending" and state.child is None and node not in recorded.held:
             due = max(recorded.due.get(node, 0), not_before)
-            if (stopping or due <= now) and not (surely and max(due, state.first_due) >= ready_at):
+            first = max(due, state.first_due)
+            begun = first < ready_at if ready_at else stopping or due <= now
+            if begun or first < run.at or node in recorded.lost:
                 found.append((state.task, state.attempt))
     return frozenset(found)
+
+
+def _remember(run: Run, begun: frozenset[tuple[str, int]]) -> None:
+    """That nobody knows what these did, for a decision that is made before their time comes."""
+    for node, state in run.nodes.items():
+        if state.not_before and (state.task, state.attempt) in begun:
+            run.nodes[node] = replace(state, unknown=True)

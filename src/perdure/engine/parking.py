@@ -13,6 +13,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Final
 
 from perdure.engine.coding import begins_at, is_interrupted
+from perdure.engine.leaving import load_again
 from perdure.engine.reading import fetch_mail
 from perdure.model.durations import SECOND
 from perdure.model.errors import StoreError
@@ -79,6 +80,14 @@ class Parking:
         """The engine stops: whoever rests is due when its own time comes, not before."""
         await self._let_go([live for live in self._shell.live.values() if live.at_rest])
 
+    def record_begun(self) -> None:
+        """The engine stops: where an attempt had begun whose time is still to come by the clock,
+        which was set back since, the journal has to say that somebody had it."""
+        now = self._shell.clock.now()
+        for live in list(self._shell.live.values()):
+            if not live.dead and getattr(live.machine, "undoes", False) and _begun_early(live, now):
+                load_again(self._shell, live)
+
     async def _let_go(self, chosen: list[LiveRun]) -> None:
         try:
             for start in range(0, len(chosen), BATCH):
@@ -118,6 +127,13 @@ class Parking:
         self._shell.drop(live)
         if came:  # it came after the store had let the run go, and made it due
             self._shell.claims.look()
+
+
+def _begun_early(live: LiveRun, now: int) -> bool:
+    return any(
+        state.status == "pending" and state.not_before > now and live.timers.due(node) is None
+        for node, state in live.run.nodes.items()
+    )
 
 
 def _next_time(live: LiveRun) -> int | None:

@@ -102,9 +102,15 @@ class Runners:
                 order.unwanted = True
                 task.cancel()
 
+    def stop_queued(self) -> None:
+        """The engine stops: what waits for a thread does not begin any more."""
+        for task, order in self.working.items():
+            if order.queued is not None and order.queued.take_back():
+                task.cancel()
+
     def halt(self) -> None:
         """The run is to stop, and how its attempts end matters: those under way are asked to, and
-        are not given up. A `def` cannot be cancelled, and is awaited."""
+        are not given up. A `def` cannot be cancelled, and is awaited once a thread has it."""
         nodes = self._live.run.nodes
         for task, order in self.working.items():
             state = nodes.get(order.node)
@@ -116,7 +122,8 @@ class Runners:
                 and state.status == "pending"  # else it has been told of
             ):
                 order.halted = True
-                if getattr(order.step, "is_async", True):
+                queued = order.queued
+                if getattr(order.step, "is_async", True) or (queued and queued.take_back()):
                     task.cancel()
 
     def end(self) -> None:
@@ -262,7 +269,8 @@ class Runners:
         ends: then nothing here happens any more. By the step itself: an attempt without an
         outcome is made once more, then it has failed."""
         if report is None and order.halted:
-            self._given_up(order, begun=True)
+            never = order.queued is not None and order.queued.never
+            self._given_up(order, begun=not never or order.again or order.before)
             self.start()
             return
         again = not order.unwanted and not self._shell.stopping

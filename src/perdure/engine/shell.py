@@ -228,10 +228,14 @@ class Shell:
         if self._unsubscribe is not None:
             self._unsubscribe()
         await self.claims.close()
+        for live in self.live.values():
+            if not live.dead:
+                live.work.stop_queued()
         runners = [task for live in self.live.values() for task in live.runners]
         if runners and grace > 0:
             await asyncio.wait(runners, timeout=grace)
         await self.beats.close()
+        self.parking.record_begun()
         try:
             async with asyncio.timeout(max(grace, 1.0)):
                 await self.commits.drain()

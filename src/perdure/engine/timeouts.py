@@ -13,12 +13,20 @@ from collections.abc import Callable
 
 
 class Watch:
-    """One attempt's deadline. `expired` is set just before `on_expiry` is called."""
+    """One attempt's deadline. `expired` is set just before `on_expiry` is called. `left`: asked
+    then how many seconds it still has, where its time may have begun later."""
 
-    __slots__ = ("deadline", "expired", "on_expiry", "over", "seconds")
+    __slots__ = ("deadline", "expired", "left", "on_expiry", "over", "seconds")
 
-    def __init__(self, seconds: float, now: float, on_expiry: Callable[[], None]) -> None:
+    def __init__(
+        self,
+        seconds: float,
+        now: float,
+        on_expiry: Callable[[], None],
+        left: Callable[[], float] | None = None,
+    ) -> None:
         self.seconds = seconds
+        self.left = left
         self.deadline = now + seconds
         self.on_expiry = on_expiry
         self.expired = False
@@ -34,15 +42,24 @@ class Timeouts:
         self._over = 0
         self._timer: asyncio.TimerHandle | None = None
 
-    def watch(self, seconds: float, on_expiry: Callable[[], None]) -> Watch:
-        """Call `on_expiry` on the loop unless `done` comes within `seconds`."""
+    def watch(
+        self,
+        seconds: float,
+        on_expiry: Callable[[], None],
+        left: Callable[[], float] | None = None,
+    ) -> Watch:
+        """Call `on_expiry` on the loop unless `done` comes within `seconds`, or as many more as
+        there are `left` then."""
         loop = asyncio.get_running_loop()
-        watch = Watch(seconds, loop.time(), on_expiry)
-        self._count += 1
-        heapq.heappush(self._heap, (watch.deadline, self._count, watch))
+        watch = Watch(seconds, loop.time(), on_expiry, left)
+        self._enter(watch)
         if self._timer is None or watch.deadline < self._timer.when():
             self._arm(loop)
         return watch
+
+    def _enter(self, watch: Watch) -> None:
+        self._count += 1
+        heapq.heappush(self._heap, (watch.deadline, self._count, watch))
 
     def done(self, watch: Watch) -> None:
         """The attempt ended; its deadline means nothing any more."""
@@ -73,6 +90,9 @@ class Timeouts:
             watch = heapq.heappop(self._heap)[2]
             if watch.over:
                 self._over -= 1
+            elif watch.left is not None and (more := watch.left()) > 0:
+                watch.deadline = now + more
+                self._enter(watch)
             else:
                 watch.expired = True
                 watch.on_expiry()

@@ -120,6 +120,10 @@ class StepContext:
     def _logger(self) -> logging.Logger:
         raise RuntimeError("this step context has no logger: it runs outside an engine")
 
+    def _queue(self) -> Any:
+        """What is to be told when its turn on a thread comes; nobody outside an engine."""
+        return None
+
     def _beat(self, details: object) -> None:
         """Nobody listens outside an engine."""
 

@@ -46,8 +46,13 @@ class HandTimeouts(Timeouts):
         self._clock = clock
         self._watched: list[Watch] = []
 
-    def watch(self, seconds: float, on_expiry: Callable[[], None]) -> Watch:
-        """See Timeouts.watch."""
+    def watch(
+        self,
+        seconds: float,
+        on_expiry: Callable[[], None],
+        left: Callable[[], float] | None = None,
+    ) -> Watch:
+        """See Timeouts.watch. What waits for a thread does so in no time."""
         watch = Watch(seconds, self._clock.monotonic(), on_expiry)
         self._watched.append(watch)
         return watch

@@ -109,6 +109,7 @@ SECTIONS = [
                     deep_json="[" * 100_000),
             command("retry-both", "two ways to retry", "perdure retry greeting/1 --from a --failed",
                     START),
+            command("input-half", "an input with half a character", f'{RUN} --input "\\ud800"'),
             command("lint-nothing", "lint of nothing", "perdure lint"),
             command("worker-nothing", "a worker that serves nothing", "perdure worker steps.py"),
             command("no-workflow", "a workflow that nobody published", "perdure start gretting",

@@ -10,6 +10,7 @@ import click
 from perdure.cli.exits import RUN_FAILED
 from perdure.cli.options import json_option, store_option
 from perdure.cli.output import print_json
+from perdure.cli.say import say, say_coloured
 
 if TYPE_CHECKING:
     from perdure.cli.doctor.checks import Check
@@ -76,11 +77,11 @@ def _print(checks: list[Check]) -> None:
     width = max(len(check.topic) for check in checks)
     colours = {"ok": "green", "warn": "yellow", "fail": "red"}
     for check in checks:
-        level = click.style(check.level.ljust(4), fg=colours[check.level])
-        click.echo(f"{level}  {check.topic.ljust(width)}  {check.text}")
+        told = f"  {check.topic.ljust(width)}  {check.text}"
+        say_coloured(colours[check.level], check.level.ljust(4), told)
         if check.advice:
-            click.echo(f"{' ' * (width + 8)}-> {check.advice}")
+            say(f"{' ' * (width + 8)}-> {check.advice}")
     counted = {level: sum(check.level == level for check in checks) for level in colours}
     warnings = "1 warning" if counted["warn"] == 1 else f"{counted['warn']} warnings"
     failures = "1 failure" if counted["fail"] == 1 else f"{counted['fail']} failures"
-    click.echo(f"{counted['ok']} ok, {warnings}, {failures}", err=True)
+    say(f"{counted['ok']} ok, {warnings}, {failures}", err=True)

@@ -22,6 +22,7 @@ from msgspec import UNSET
 
 from perdure.engine.handlers.port import Attempt, StepNotRegistered, Unrecordable
 from perdure.engine.handlers.threads import Threads
+from perdure.engine.queued import Queued
 from perdure.model.errors import InvalidRequest, Permanent
 from perdure.model.policy import NO_RETRY, Retry, RetryPolicy
 from perdure.model.step_context import StepContext
@@ -152,7 +153,12 @@ class TaskHandler:
     async def _in_thread(self, step: Named, context: StepContext, call: Callable[[], Any]) -> Any:
         if self._executor is None:
             self._executor = Threads(self._threads)
+        queued = context._queue() if self._executor.full else None
+        if queued is not None:
+            call = functools.partial(_in_turn, queued, call)
         running = self._executor.submit(functools.partial(contextvars.copy_context().run, call))
+        if queued is not None:
+            queued.running = running
         try:
             await _ended(running)
         except asyncio.CancelledError:
@@ -163,6 +169,9 @@ class TaskHandler:
                 self._left_behind(step, running)
                 raise
             # It ended at the same moment: a finished step keeps its outcome.
+        finally:
+            if queued is not None:
+                queued.running = None  # what it raised holds on to the attempt, and that to it
         result = running.result()
         if inspect.iscoroutine(result):
             result.close()
@@ -191,6 +200,11 @@ class TaskHandler:
                 loop.call_soon_threadsafe(gone)
 
         running.add_done_callback(ended)
+
+
+def _in_turn(queued: Queued, call: Callable[[], Any]) -> Any:
+    queued.begins()
+    return call()
 
 
 async def _ended(running: Future[Any]) -> None:

@@ -24,10 +24,19 @@ class Threads:
         self._calls: SimpleQueue[_Call | None] = SimpleQueue()
         self._made = 0
         self._idle = threading.Semaphore(0)
+        self._lock = threading.Lock()
+        self._unended = 0
+
+    @property
+    def full(self) -> bool:
+        """Whether the next call may have to wait for its turn."""
+        return self._unended >= self._most
 
     def submit(self, call: Callable[[], Any]) -> Future[Any]:
         """Run the call on a thread; its future can be cancelled until it has begun."""
         future: Future[Any] = Future()
+        with self._lock:
+            self._unended += 1
         self._calls.put((future, call))
         if not self._idle.acquire(blocking=False) and self._made < self._most:
             self._made += 1
@@ -51,4 +60,6 @@ class Threads:
                 else:
                     future.set_result(result)
             del future, call, item
+            with self._lock:
+                self._unended -= 1
             self._idle.release()
