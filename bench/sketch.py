@@ -2,8 +2,8 @@
 
 A run is a task that awaits its steps in a context of their own, encodes what they give and goes on
 once that is durable; the rows of all runs that are ready go together, on a writer's thread, in one
-transaction. No graph, no retries, timeouts, signals, takeover, leases or idempotency; nothing can be
-resumed. Budgets that name a rate name the sketch's beside it: what is judged is the ratio of the
+transaction. No graph, no retries, timeouts, signals, takeover, leases or idempotency; nothing can
+be resumed. Budgets that name a rate name the sketch's beside it: what is judged is the ratio of the
 two, in one run, since machines differ.
 """
 
@@ -27,10 +27,8 @@ from perdure.stores.sqlite.driver import Connection, sqlite3
 
 _STEP: ContextVar[tuple[bytes, int]] = ContextVar("sketch_step")
 _TABLES = (
-    "CREATE TABLE run (key BLOB PRIMARY KEY, name TEXT, id TEXT, status TEXT, output BLOB) "
-    "WITHOUT ROWID",
-    "CREATE TABLE journal (run BLOB, seq INTEGER, at INTEGER, writer TEXT, body BLOB, "
-    "PRIMARY KEY (run, seq)) WITHOUT ROWID",
+    "CREATE TABLE run (key BLOB PRIMARY KEY, name, id, status, output) WITHOUT ROWID",
+    "CREATE TABLE journal (run BLOB, seq, at, writer, body, PRIMARY KEY (run, seq)) WITHOUT ROWID",
 )
 _encode = msgspec.json.Encoder().encode
 
@@ -111,8 +109,7 @@ class Sketch:
             ended = [row[0] for row, to, _ in batch if to == "completed"]
             for some in _parts(ended):
                 marks = ",".join("?" * len(some))
-                text = f"UPDATE run SET status = 'completed', output = 'null' WHERE key IN ({marks})"
-                db.execute(text, some)
+                db.execute(f"UPDATE run SET status = 'completed' WHERE key IN ({marks})", some)
             db.execute("COMMIT")
             self._loop.call_soon_threadsafe(self._done, batch)
 

@@ -10,8 +10,9 @@ import msgspec
 from msgspec import Raw
 
 from perdure.codec.values import JsonCodec
-from perdure.engine.dispatcher import Dispatcher, Order
+from perdure.engine.dispatcher import Dispatcher
 from perdure.engine.handlers.task import TaskHandler
+from perdure.engine.orders import Order
 from perdure.engine.resources import Resources
 from perdure.engine.secrets import Secrets
 from perdure.engine.timeouts import Timeouts

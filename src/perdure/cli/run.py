@@ -171,7 +171,7 @@ def _report(job: Job, ending: Ending, book: NodeBook, command: str, as_json: boo
         return code
     from perdure.engine.outages import unrecorded
 
-    click.echo(f"perdure: stopped, but {unrecorded(ending.unrecorded)}", err=True)
+    say(f"perdure: stopped, but {unrecorded(ending.unrecorded)}", err=True)
     return STORE
 
 

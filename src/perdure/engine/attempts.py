@@ -19,7 +19,8 @@ from perdure.telemetry.service import OPENTELEMETRY, telemetry_of
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from perdure.engine.dispatcher import Dispatcher, Order, Report
+    from perdure.engine.dispatcher import Dispatcher, Report
+    from perdure.engine.orders import Order
     from perdure.telemetry import Telemetry
 
 __all__ = ["OPENTELEMETRY", "observed"]

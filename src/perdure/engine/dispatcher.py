@@ -12,8 +12,6 @@ import logging
 import traceback
 from collections.abc import Callable, Coroutine, Mapping
 from contextvars import Context, copy_context
-from datetime import datetime
-from functools import partial
 from types import CoroutineType
 from typing import Any, Final
 
@@ -24,7 +22,7 @@ from perdure.codec.failures import record_failure
 from perdure.engine.clock import Clock
 from perdure.engine.handlers.port import Attempt, Given, Handler, StepNotRegistered
 from perdure.engine.observing import shielded
-from perdure.engine.queued import Queued
+from perdure.engine.orders import EngineStep, Order
 from perdure.engine.stepping import first_part, rest_of
 from perdure.engine.timeouts import Timeouts, Watch
 from perdure.engine.untold import tells_nothing
@@ -34,10 +32,8 @@ from perdure.kernel.protocol import Codec
 from perdure.model.durations import SECOND
 from perdure.model.errors import Failure, InvalidRequest, TimedOut
 from perdure.model.failure import FailureRecord
-from perdure.model.step_context import StepContext
 
 _log = logging.getLogger("perdure.engine")
-_LOGGERS: Final[dict[str, logging.Logger]] = {}
 
 Report = NodeCompleted | NodeFailed
 #: Of `first_part`, and of what stands around it.
@@ -46,26 +42,6 @@ First = Callable[..., tuple[Coroutine[Any, Any, Any], Any]]
 #: What ends the process; a step that raises it is not to be kept from doing so (D-29).
 ENDINGS: Final = (KeyboardInterrupt, SystemExit)
 _NULL: Final = Raw(b"null")
-
-
-class Order(Attempt, gc=False):
-    """An attempt to carry out: its input is read from what is `stored` when it begins. `secrets`:
-    pointers into the input whose text is a secret's template."""
-
-    stored: Raw | None = None
-    secrets: Mapping[str, str] = {}
-    #: Made once more, since the first time something cancelled the task it ran in.
-    again: bool = False
-    #: A process that had the run before may have begun it, where that matters.
-    before: bool = False
-    #: It waited for something: meanwhile others had the loop.
-    waited: bool = False
-    #: Its run has given the task up: it was asked to stop, and how it ends changes nothing.
-    unwanted: bool = False
-    #: Its run is to stop, and undoes what it did then: it was asked to end, and how it ends counts.
-    halted: bool = False
-    #: It may have to wait for a thread.
-    queued: Queued | None = None
 
 
 class Dispatcher:
@@ -111,7 +87,7 @@ class Dispatcher:
                 raise
             except BaseException as error:
                 return self._failed(order, error, permanent=True)
-        step = _EngineStep(order, self)
+        step = EngineStep(order, self)
         if self.on_started is not None:
             shielded(self.on_started, order)
         context = copy_context()
@@ -126,7 +102,7 @@ class Dispatcher:
     async def _rest(
         self,
         order: Order,
-        step: _EngineStep,
+        step: EngineStep,
         steps: Coroutine[Any, Any, Any],
         context: Context,
         waiting_for: Any,
@@ -168,7 +144,7 @@ class Dispatcher:
         return NodeCompleted(order.task, order.node, order.number, output, notes)
 
     def _ended_badly(
-        self, order: Order, step: _EngineStep, watch: Watch | None, error: BaseException
+        self, order: Order, step: EngineStep, watch: Watch | None, error: BaseException
     ) -> NodeFailed | None:
         """What an attempt that raised comes to. Raises what is not the attempt's own."""
         timed_out = watch is not None and watch.expired
@@ -192,7 +168,7 @@ class Dispatcher:
         permanent = not _retries(self.handlers[order.type], order, error)
         return self._failed(order, error, permanent=permanent, unknown=unknown)
 
-    def _watch(self, step: _EngineStep) -> Watch | None:
+    def _watch(self, step: EngineStep) -> Watch | None:
         """From here on the attempt is cancelled when its time is over, if there is a limit."""
         if not step.limit:
             return None
@@ -201,7 +177,7 @@ class Dispatcher:
         return self._timeouts.watch(step.limit / SECOND, step.expired, step.left)
 
     def _canceled(
-        self, order: Order, step: _EngineStep, error: BaseException, *, timed_out: bool
+        self, order: Order, step: EngineStep, error: BaseException, *, timed_out: bool
     ) -> NodeFailed | None:
         task = _this_task()
         if timed_out:
@@ -254,84 +230,6 @@ class Dispatcher:
         )
 
 
-def logger_of(step: StepContext) -> logging.Logger:
-    """The logger of a step: `perdure.steps.<workflow>.<node>`."""
-    name = f"perdure.steps.{step.workflow}.{step.node}"
-    return _LOGGERS.setdefault(name, logging.getLogger(name))
-
-
-class _EngineStep(StepContext):
-    """Most attempts are over before they wait for anything: what their time is is asked late."""
-
-    __slots__ = ("_canceled", "_dispatcher", "_limit", "task")
-
-    def __init__(self, order: Order, dispatcher: Dispatcher) -> None:
-        self._of = order
-        self._deadline = None
-        self._resources = dispatcher.resources
-        self._canceled = False
-        self.details = None
-        self._dispatcher = dispatcher
-        self._limit: int | None = None
-        #: What is cancelled when the time is over.
-        self.task: asyncio.Task[Any] | None = None
-
-    @property
-    def canceled(self) -> bool:
-        """See StepContext.canceled."""
-        order: Any = self._of
-        return self._canceled or order.halted
-
-    @canceled.setter
-    def canceled(self, value: bool) -> None:
-        self._canceled = value
-
-    @property
-    def limit(self) -> int:
-        """How long the attempt may take, in µs; 0 = no limit."""
-        if self._limit is None:
-            order: Any = self._of
-            self._limit = self._dispatcher.handlers[order.type].timeout(order)
-        return self._limit
-
-    @property
-    def deadline(self) -> datetime | None:
-        """See StepContext.deadline."""
-        self.begin_time()
-        return super().deadline
-
-    def begin_time(self) -> None:
-        """Its time begins, unless it has begun: when it first waits, or asks; on a thread, with
-        its turn."""
-        if self._deadline is not None or not self.limit:
-            return
-        order: Any = self._of
-        if order.queued is not None:
-            self._deadline = order.queued.deadline(self.limit)
-        else:
-            self._deadline = self._dispatcher.clock.now() + self.limit
-
-    @property
-    def left(self) -> Callable[[], float] | None:
-        """Asks how many seconds it has left, where its time may begin later."""
-        order: Any = self._of
-        return None if order.queued is None else partial(order.queued.left, self.limit)
-
-    def _queue(self) -> Queued:
-        order: Any = self._of
-        order.queued = queued = Queued(self._dispatcher.clock.now())
-        return queued
-
-    def expired(self) -> None:
-        """Its time is over."""
-        self.canceled = True
-        if self.task is not None:
-            self.task.cancel()
-
-    def _logger(self) -> logging.Logger:
-        return logger_of(self)
-
-
 def _retries(handler: Handler, attempt: Attempt, error: Exception) -> bool:
     """What the step's own retry_on/never_on say; a predicate that raises says no."""
     try:
@@ -376,7 +274,7 @@ def _tell_exit(order: Order, error: BaseException) -> None:
         )  # fmt: skip
 
 
-def _timed_out(order: Order, step: _EngineStep) -> TimedOut:
+def _timed_out(order: Order, step: EngineStep) -> TimedOut:
     seconds = step.limit / SECOND
     return TimedOut(
         f"attempt {order.number + 1} of node {order.node} took longer than {seconds:g} s"

@@ -15,8 +15,8 @@ import msgspec
 from msgspec import UNSET, Raw
 
 from perdure.engine.children import ask_again
-from perdure.engine.dispatcher import Order
 from perdure.engine.halting import halt, halts, not_begun
+from perdure.engine.orders import Order
 from perdure.engine.surroundings import Apart, around, keep, places
 from perdure.engine.timers import DEADLINE
 from perdure.kernel.actions import (

@@ -61,8 +61,8 @@ from perdure.model.failure import FailureRecord
 from perdure.model.moments import moment
 
 if TYPE_CHECKING:
-    from perdure.engine.dispatcher import Order
     from perdure.engine.live_run import LiveRun
+    from perdure.engine.orders import Order
     from perdure.engine.shell import Shell
     from perdure.kernel.run import NodeState, Run
 

@@ -149,7 +149,7 @@ class LiveRun:
     @property
     def runners(self) -> Sequence[asyncio.Task[None]]:
         """The tasks that are executing attempts."""
-        return () if self.dead else tuple(self.work.working)
+        return () if self.dead else tuple(task for task, _ in self.work.working)
 
     @property
     def at_rest(self) -> bool:

@@ -10,16 +10,17 @@ from __future__ import annotations
 import asyncio
 import logging
 import sys
-from collections.abc import Collection, Coroutine
+from collections.abc import Collection, Coroutine, Sequence
 from functools import partial
 from types import CoroutineType
 from typing import TYPE_CHECKING, Any, Final
 
 from perdure.codec.failures import record_failure
 from perdure.engine.attempts import OPENTELEMETRY, observed
-from perdure.engine.dispatcher import ENDINGS, Order, Report
+from perdure.engine.dispatcher import ENDINGS, Report
 from perdure.engine.halting import halts
 from perdure.engine.handlers.port import StepNotRegistered
+from perdure.engine.orders import Order
 from perdure.engine.shared_runner import TURN_SECONDS
 from perdure.kernel.events import AttemptGivenUp, NodeFailed
 from perdure.model.failure import FailureRecord
@@ -44,8 +45,8 @@ class Runners:
     """`orders`: attempts that may start now. `held`: the run is paused."""
 
     __slots__ = (
-        "_idle", "_live", "_shell", "before", "free", "held", "orders", "queued", "waiter",
-        "working",
+        "_idle", "_kept", "_live", "_passing", "_shell", "before", "free", "held", "orders",
+        "queued", "waiter",
     )  # fmt: skip
 
     def __init__(self, live: LiveRun, shell: Shell) -> None:
@@ -56,8 +57,9 @@ class Runners:
         self.queued = False
         #: Attempts (task, number) that an earlier process may have begun, where that matters.
         self.before: frozenset[tuple[str, int]] = frozenset()
-        #: What each runner is at.
-        self.working: dict[asyncio.Task[None], Order] = {}
+        #: What each task is at that is this run's; and the one that is everybody's.
+        self._kept: dict[asyncio.Task[None], Order] = {}
+        self._passing: tuple[asyncio.Task[None], Order] | None = None
         self._live = live
         self._shell = shell
         #: 1 while a runner is between two attempts: it takes the next order itself.
@@ -69,7 +71,18 @@ class Runners:
     @property
     def at_rest(self) -> bool:
         """Whether no attempt is under way, and none could start."""
-        return not self.working and (self.held or not self.orders)
+        return not (self._kept or self._passing) and (self.held or not self.orders)
+
+    @property
+    def working(self) -> Sequence[tuple[asyncio.Task[None], Order]]:
+        """The attempts that have begun, and the tasks they are made in."""
+        kept, passing = tuple(self._kept.items()), self._passing
+        return kept if passing is None else (*kept, passing)
+
+    @property
+    def is_alone(self) -> bool:
+        """Whether at most one attempt is, or is about to be, under way."""
+        return len(self._kept) + len(self.orders) + (self._passing is not None) <= 1
 
     def start(self) -> None:
         """See that somebody takes the attempts that may start."""
@@ -97,14 +110,14 @@ class Runners:
         """Attempts of these nodes are not wanted any more: those under way are asked to stop."""
         for order in [order for order in self.orders if order.node in nodes]:
             self.orders.remove(order)
-        for task, order in self.working.items():
+        for task, order in self.working:
             if order.node in nodes and task is not self._idle and not order.unwanted:
                 order.unwanted = True
                 task.cancel()
 
     def stop_queued(self) -> None:
         """The engine stops: what waits for a thread does not begin any more."""
-        for task, order in self.working.items():
+        for task, order in self.working:
             if order.queued is not None and order.queued.take_back():
                 task.cancel()
 
@@ -112,7 +125,7 @@ class Runners:
         """The run is to stop, and how its attempts end matters: those under way are asked to, and
         are not given up. A `def` cannot be cancelled, and is awaited once a thread has it."""
         nodes = self._live.run.nodes
-        for task, order in self.working.items():
+        for task, order in self.working:
             state = nodes.get(order.node)
             if (
                 task is not self._idle
@@ -131,17 +144,17 @@ class Runners:
         self.orders.clear()
         self.wake()
         spared = (_current_task(), self._idle)  # one that only waits for a row ends by itself
-        for task in self.working:
+        for task, _ in self.working:
             if task not in spared:
                 task.cancel()
 
     def ended(self, task: asyncio.Task[None]) -> None:
         """A runner's task has ended."""
-        order = self.working.pop(task, None)
+        order = self._kept.pop(task, None)
         if order is not None and order.halted and not order.unwanted and task.cancelled():
             self._given_up(order, begun=order.waited or order.again or order.before)
-        if not self.working:
-            self.working = {}  # a table that was filled once keeps its size
+        if not self._kept:
+            self._kept = {}  # a table that was filled once keeps its size
 
     def advance(self, task: asyncio.Task[None]) -> Waiting | None:
         """Execute attempts in this task, which is everybody's, for as long as there is one to take
@@ -160,7 +173,8 @@ class Runners:
             if now > until:
                 shell.shared_runner.take(self)
                 break
-            self.working[task] = order = orders.pop(0)
+            order = orders.pop(0)
+            self._passing = task, order
             try:
                 if telemetry is None and OPENTELEMETRY not in sys.modules:
                     made = dispatcher.begin(order)
@@ -172,6 +186,7 @@ class Runners:
                 self._cannot(order, error)
                 break
             if type(made) is CoroutineType:
+                self._kept[task], self._passing = order, None
                 return order, made
             if made is None or self._live.dead or task.cancelling():
                 self._useless(order, made)
@@ -181,9 +196,7 @@ class Runners:
             self.free = 0
         else:
             shell.shared_runner.take(self)  # others have their turn
-        self.working.pop(task, None)
-        if not self.working:
-            self.working = {}  # a table that was filled once keeps its size
+        self._passing = None
         return None
 
     async def work(self, task: asyncio.Task[None], order: Order | None, made: Any) -> None:
@@ -196,7 +209,7 @@ class Runners:
         while order is not None:
             try:
                 if made is None:
-                    self.working[task] = order
+                    self._kept[task] = order
                     if telemetry is None and OPENTELEMETRY not in sys.modules:
                         made = dispatcher.begin(order)
                     else:
@@ -250,9 +263,9 @@ class Runners:
 
     def _leave(self, task: asyncio.Task[None]) -> None:
         """A runner ends that has nothing more to do: no callback need tell of it."""
-        self.working.pop(task, None)
-        if not self.working:
-            self.working = {}  # a table that was filled once keeps its size
+        self._kept.pop(task, None)
+        if not self._kept:
+            self._kept = {}  # a table that was filled once keeps its size
         self._shell.tasks.over(task)
 
     def _unheard(self, report: Report | None) -> None:

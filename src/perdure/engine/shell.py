@@ -212,7 +212,7 @@ class Shell:
         if len(self.live) != 1:
             return False
         [live] = self.live.values()
-        return live.dead or len(live.work.working) + len(live.work.orders) <= 1
+        return live.dead or live.work.is_alone
 
     @property
     def may_claim(self) -> bool:

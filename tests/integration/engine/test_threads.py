@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from perdure.client.engine import Engine
-from perdure.engine.dispatcher import _EngineStep
+from perdure.engine.orders import EngineStep
 from perdure.engine.queued import Queued
 from perdure.engine.runners import Runners
 from perdure.flow.step import step
@@ -222,8 +222,8 @@ def test_a_def_that_waits_for_a_thread_does_not_begin_when_its_engine_stops(
             waits.set()
             return own(step)
 
-        own = _EngineStep._queue
-        monkeypatch.setattr(_EngineStep, "_queue", queue)
+        own = EngineStep._queue
+        monkeypatch.setattr(EngineStep, "_queue", queue)
         async with engine:
             await engine.start(first, id="1")
             await entered(doors)
@@ -263,8 +263,8 @@ def test_a_def_that_waits_for_a_thread_does_not_begin_when_its_run_is_to_stop(
             waits.set()
             return own(step)
 
-        own = _EngineStep._queue
-        monkeypatch.setattr(_EngineStep, "_queue", queue)
+        own = EngineStep._queue
+        monkeypatch.setattr(EngineStep, "_queue", queue)
         async with Engine(url(tmp_path), [first, pay, wait], threads=1) as engine:
             busy = await engine.start(first, id="1")
             await entered(doors)

@@ -19,7 +19,7 @@ from perdure import (
     workflow,
 )
 from perdure.engine.attempts import observed
-from perdure.engine.dispatcher import Order
+from perdure.engine.orders import Order
 from perdure.engine.stepping import first_part
 from perdure.kernel.events import NodeCompleted
 from tests.virtual.collecting import Collector
