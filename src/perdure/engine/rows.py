@@ -58,9 +58,8 @@ def leaving_row(shell: Shell, live: LiveRun, read: int, change: RunChange) -> Jo
 def asks(transitions: Sequence[Transition]) -> bool:
     """Whether any of these may ask something of other runs."""
     for transition in transitions:
-        for action in transition.actions:
-            if type(action) in _ASKING:
-                return True
+        if not _ASKING.isdisjoint(map(type, transition.actions)):
+            return True
     return False
 
 
