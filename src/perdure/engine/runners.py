@@ -160,13 +160,15 @@ class Runners:
         """Execute attempts in this task, which is everybody's, for as long as there is one to take
         that does not wait. What does wait, if one did: the task is this run's then."""
         live, shell, orders = self._live, self._shell, self.orders
-        dispatcher, telemetry, loop = shell.dispatcher, shell.telemetry, asyncio.get_running_loop()
-        until = loop.time() + TURN_SECONDS
+        dispatcher, time = shell.dispatcher, asyncio.get_running_loop().time
+        until = time() + TURN_SECONDS
+        telemetry = shell.telemetry
+        unseen = telemetry is None and OPENTELEMETRY not in sys.modules
         made: Any
-        for _ in range(TURN_STEPS):
-            if not orders or self.held or live.dead or live.parking or shell.stopping:
+        for _ in range(0 if live.parking else TURN_STEPS):
+            if not orders or self.held or shell.stopping:  # one that is dead has no orders
                 break
-            now = loop.time()
+            now = time()
             if now >= shell.lease_over:
                 shell.held_back = True
                 break
@@ -176,7 +178,7 @@ class Runners:
             order = orders.pop(0)
             self._passing = task, order
             try:
-                if telemetry is None and OPENTELEMETRY not in sys.modules:
+                if unseen:
                     made = dispatcher.begin(order)
                 else:
                     made = observed(telemetry, dispatcher, order, live.run.trace)
@@ -188,14 +190,15 @@ class Runners:
             if type(made) is CoroutineType:
                 self._kept[task], self._passing = order, None
                 return order, made
-            if made is None or self._live.dead or task.cancelling():
+            if made is None or live.dead or task.cancelling():
                 self._useless(order, made)
                 break
             self.free = 1
             live.deliver(made)
             self.free = 0
         else:
-            shell.shared_runner.take(self)  # others have their turn
+            if orders:
+                shell.shared_runner.take(self)  # others have their turn
         self._passing = None
         return None
 
