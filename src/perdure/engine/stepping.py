@@ -1,7 +1,7 @@
 """Awaiting a coroutine in a context of its own, inside the task that awaits it.
 
 A new asyncio task per step costs more than most steps do. Here the coroutine is driven by the
-run's own task: its context variables are its own, `asyncio.current_task()` and timeouts work as
+task that is there: its context variables are its own, `asyncio.current_task()` and timeouts work as
 usual, and a coroutine that never waits costs one call.
 """
 
