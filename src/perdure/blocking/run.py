@@ -140,8 +140,9 @@ class Run(Generic[T_co]):
         failed and all that comes after those. What else completed is kept. input, config:
         replace the run's. Its deadline begins anew; a run that was paused stays so: nothing
         starts until it is unpaused. Raises NotFound, RunActive while the run has
-        not ended, InvalidRequest for a node that is not there, NonDeterminism for code that does
-        not do what it did; then nothing has changed.
+        not ended, InvalidRequest for a node that is not there, and with failed=True where what
+        could not be undone would be done again; NonDeterminism for code that does not do what it
+        did; then nothing has changed.
         """
         self._call(
             self._async.retry(from_node=from_node, failed=failed, input=input, config=config)

@@ -234,8 +234,9 @@ class Run(Generic[T_co]):
         failed and all that comes after those. What else completed is kept. input, config:
         replace the run's. Its deadline begins anew; a run that was paused stays so: nothing
         starts until it is unpaused. Raises NotFound, RunActive while the run has
-        not ended, InvalidRequest for a node that is not there, NonDeterminism for code that does
-        not do what it did; then nothing has changed.
+        not ended, InvalidRequest for a node that is not there, and with failed=True where what
+        could not be undone would be done again; NonDeterminism for code that does not do what it
+        did; then nothing has changed.
         """
         if (from_node is None) != failed:
             raise InvalidRequest("retry: give either from_node='...' or failed=True")

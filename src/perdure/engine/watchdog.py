@@ -58,8 +58,9 @@ class Watchdog:
         self._loop_thread = threading.get_ident()
         self._turned = self._extended = time.monotonic()
         self._asked = False
-        self._thread = threading.Thread(target=self._watch, name="perdure-watchdog", daemon=True)
-        self._thread.start()
+        thread = threading.Thread(target=self._watch, name="perdure-watchdog", daemon=True)
+        thread.start()
+        self._thread = thread  # one that cannot begin is none: nobody waits for it
 
     async def close(self) -> None:
         """Watch no more. The thread ends by itself: it may be waiting for the store."""

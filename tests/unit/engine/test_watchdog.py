@@ -186,6 +186,20 @@ def test_a_store_that_is_away_is_told_of_once_and_once_when_it_is_back(
         ]
 
 
+def test_where_there_are_no_threads_left_an_engine_says_that_and_nothing_else(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def start(thread: object) -> None:
+        raise RuntimeError("can't start new thread")
+
+    async def main() -> None:
+        monkeypatch.setattr("threading.Thread.start", start)
+        with pytest.raises(RuntimeError, match="can't start new thread"):
+            await engine_on(VirtualStore()).__aenter__()
+
+    run(main())
+
+
 def test_its_thread_ends_with_the_engine() -> None:
     @step
     async def work() -> str:
