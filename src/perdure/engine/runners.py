@@ -20,7 +20,7 @@ from perdure.engine.attempts import OPENTELEMETRY, observed
 from perdure.engine.dispatcher import ENDINGS, Order, Report
 from perdure.engine.halting import halts
 from perdure.engine.handlers.port import StepNotRegistered
-from perdure.engine.shared_runner import TURN_SECONDS
+from perdure.engine.shared_runner import TURN_SECONDS, is_spoilt
 from perdure.kernel.events import AttemptGivenUp, NodeFailed
 from perdure.model.failure import FailureRecord
 from perdure.model.status import TERMINAL
@@ -232,12 +232,14 @@ class Runners:
         if live.dead:
             self._unheard(report)
             return False
-        if report is None or task.cancelling():
+        if report is None or is_spoilt(task):
             self._cancelled(order, report)
             return False
         self.free = 1
-        live.deliver(report)
-        self.free = 0
+        try:
+            live.deliver(report)
+        finally:
+            self.free = 0
         return True
 
     def _leave(self, task: asyncio.Task[None]) -> None:
