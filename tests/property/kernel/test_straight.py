@@ -18,7 +18,6 @@ from tests.property.kernel.test_restless import REFUSALS, Data, Restless
 from tests.unit.kernel.drawing import task
 from tests.unit.kernel.harness import NEW_YEAR, Harness, plan_of, shown
 
-
 #: What a run may be started with, beside its input.
 CONTEXTS = st.fixed_dictionaries(
     {},
