@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec import Raw
-from msgspec.structs import force_setattr
+from msgspec.structs import force_setattr, replace
 
+from perdure.codec.values import JsonCodec
 from perdure.kernel.actions import Transition
 from perdure.kernel.events import Event, NodeCompleted
 from perdure.model.durations import SECOND
@@ -16,7 +19,7 @@ from perdure.model.errors import InvalidRequest
 from tests.property.kernel.graphs import Drawn, graphs
 from tests.property.kernel.test_restless import REFUSALS, Data, Restless
 from tests.unit.kernel.drawing import task
-from tests.unit.kernel.harness import NEW_YEAR, Harness, plan_of, shown
+from tests.unit.kernel.harness import NEW_YEAR, Harness, kinds, plan_of, shown
 
 #: What a run may be started with, beside its input.
 CONTEXTS = st.fixed_dictionaries(
@@ -119,3 +122,19 @@ def test_a_straight_step_that_gets_no_id_changes_nothing_and_is_decided_later() 
     assert [type(action).__name__ for action in h.complete("a").actions] == [
         "CompleteTask", "CreateTask", "DispatchTask",
     ]  # fmt: skip
+
+
+def test_a_run_that_is_interrupted_while_it_ends_is_as_it_was() -> None:
+    class Interrupted(JsonCodec):
+        def write(self, value: Any) -> bytes:
+            raise KeyboardInterrupt
+
+    h = Harness(plan_of([task("a")], []), live=True)
+    h.start({})
+    codec, outputs = h.deps.codec, dict(h.machine.outputs)
+    h.machine._turn.deps = replace(h.deps, codec=Interrupted())
+    with pytest.raises(KeyboardInterrupt):  # the harness looks at the snapshot
+        h.complete("a")
+    assert h.machine.outputs == outputs
+    h.machine._turn.deps = replace(h.deps, codec=codec)
+    assert kinds(h.complete("a")) == ["CompleteTask", "FinishRun"]
