@@ -57,6 +57,16 @@ async def _cancels_and_fails() -> None:
     raise ValueError("cancelled and failed")
 
 
+async def _waits_and_cancels() -> None:
+    await asyncio.sleep(0.1)
+    _task().cancel()
+
+
+async def _waits_cancels_and_fails() -> None:
+    await asyncio.sleep(0)
+    await _cancels_and_fails()
+
+
 async def _takes_it_back() -> None:
     _task().cancel()
     _task().uncancel()
@@ -82,6 +92,7 @@ DEEDS: dict[str, tuple[Callable[[], Awaitable[None]], bool]] = {
     "blocks": (_blocks, True),
     "cancels": (_cancels, True),
     "takes it back": (_takes_it_back, True),
+    "waits and cancels": (_waits_and_cancels, True),
     "fails": (_raising(ValueError("failed")), False),
     "fails late": (_raising(ValueError("failed late"), 1), False),
     "is odd": (_raising(Odd("odd")), False),
@@ -91,6 +102,7 @@ DEEDS: dict[str, tuple[Callable[[], Awaitable[None]], bool]] = {
     "says so late": (_raising(asyncio.CancelledError("so it says"), 0), False),
     "is cancelled": (_is_cancelled, False),
     "cancels and fails": (_cancels_and_fails, False),
+    "waits, cancels and fails": (_waits_cancels_and_fails, False),
 }
 
 
@@ -123,20 +135,21 @@ class Plan(msgspec.Struct):
     attempts: dict[str, int]
 
 
-def plan(name: str, random: Random) -> Plan:
+def planned(name: str, random: Random) -> Plan:
     """Steps in a line, and behind the first of them some, or many, side by side."""
-    line = [f"n{n}" for n in range(random.randint(1, 9))]
+    line = [f"n{n}" for n in range(random.choice([*range(1, 10), 80]))]
     fan = [f"w{n}" for n in range(random.choice([0, 0, 1, 5, 70]))]
-    deeds = {id: random.choices(_MANY, k=ATTEMPTS) for id in line + fan}
+    choice = random.choice([_MANY, _MANY, ["nothing"]])
+    deeds = {id: random.choices(choice, k=ATTEMPTS) for id in line + fan}
     nodes = [task(id, "do", {"name": id, "deeds": deeds[id]}) for id in deeds]
     edges = [f"{a} {b}" for a, b in itertools.pairwise(line)] + [f"{line[0]} {id}" for id in fan]
     attempts: dict[str, int] = {}
     failed = set()
-    for id in deeds:
+    for id, kinds in deeds.items():
         before = line[line.index(id) - 1] if id in line[1:] else line[0] if id in fan else None
         if before is not None and (before in failed or before not in attempts):
             continue
-        well = [n for n, deed in enumerate(deeds[id], 1) if DEEDS[deed][1]]
+        well = [n for n, deed in enumerate(kinds, 1) if DEEDS[deed][1]]
         attempts[id] = well[0] if well else ATTEMPTS
         if not well:
             failed.add(id)
