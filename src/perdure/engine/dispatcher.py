@@ -124,7 +124,8 @@ class Dispatcher:
 
     def _completed(self, order: Order, value: Any) -> Report:
         """What an attempt that returned comes to."""
-        notes = order.noted or None
+        # As they are now: what the step left behind may note more before the row is written.
+        notes = dict(order.noted) if order.noted else None
         if value is None:
             return NodeCompleted(order.task, order.node, order.number, _NULL, notes)
         write: Callable[[Any], bytes | Raw] = self._codec.encode

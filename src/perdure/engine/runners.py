@@ -21,7 +21,7 @@ from perdure.engine.dispatcher import ENDINGS, Report
 from perdure.engine.halting import halts
 from perdure.engine.handlers.port import StepNotRegistered
 from perdure.engine.orders import Order
-from perdure.engine.shared_runner import TURN_SECONDS
+from perdure.engine.shared_runner import TURN_SECONDS, is_spoilt
 from perdure.kernel.events import AttemptGivenUp, NodeFailed
 from perdure.model.failure import FailureRecord
 from perdure.model.status import TERMINAL
@@ -149,8 +149,10 @@ class Runners:
                 task.cancel()
 
     def ended(self, task: asyncio.Task[None]) -> None:
-        """A runner's task has ended."""
-        order = self._kept.pop(task, None)
+        """A task in which attempts of this run were made has ended."""
+        order, passing = self._kept.pop(task, None), self._passing
+        if passing is not None and passing[0] is task:
+            order, self._passing = passing[1], None
         if order is not None and order.halted and not order.unwanted and task.cancelled():
             self._given_up(order, begun=order.waited or order.again or order.before)
         if not self._kept:
@@ -190,12 +192,14 @@ class Runners:
             if type(made) is CoroutineType:
                 self._kept[task], self._passing = order, None
                 return order, made
-            if made is None or live.dead or task.cancelling():
+            if made is None or live.dead or is_spoilt(task):
                 self._useless(order, made)
                 break
             self.free = 1
-            live.deliver(made)
-            self.free = 0
+            try:
+                live.deliver(made)
+            finally:
+                self.free = 0
         else:
             if orders:
                 shell.shared_runner.take(self)  # others have their turn
@@ -226,12 +230,14 @@ class Runners:
             made = None
             if order.waited:
                 steps, started = 0, loop.time()
-            if report is None or live.dead or task.cancelling():
+            if report is None or live.dead or is_spoilt(task):
                 self._useless(order, report)
                 return
             self.free = 1
-            live.deliver(report)
-            self.free = 0
+            try:
+                live.deliver(report)
+            finally:
+                self.free = 0
             order = orders.pop(0) if orders else None
             if order is None and self._waits_for_row():
                 order = await self._next_order(task)

@@ -26,6 +26,12 @@ TURN_RUNS: Final = 64
 MOST_AT_ONCE: Final = 64
 
 
+def is_spoilt(task: asyncio.Task[Any]) -> bool:
+    """Whether somebody has cancelled the task, in which nothing is to begin any more then. Up to
+    Python 3.12 the next wait in it raises CancelledError also where that was taken back."""
+    return task.cancelling() > 0 or getattr(task, "_must_cancel", False)
+
+
 class SharedRunner:
     """Told which runs have attempts that may begin (`take`). Its tasks know nothing of whoever
     asked: they have the context variables of the engine's opening."""
@@ -34,7 +40,7 @@ class SharedRunner:
         self._shell = shell
         self._queue: deque[Runners] = deque()
         #: The tasks that belong to no run, and what the one waits for that has nothing to do.
-        self._free: set[asyncio.Task[Any]] = set()
+        self._free: set[asyncio.Task[None]] = set()
         self._idle: asyncio.Future[None] | None = None
         #: How many tasks to have when the next attempt waits.
         self._burst = 1
@@ -56,26 +62,22 @@ class SharedRunner:
             self._spawn()
 
     def _spawn(self) -> None:
-        context = self._context.copy()
-        self._free.add(self._shell.spawn(self._serve(), self._ended, context))
-
-    def _ended(self, task: asyncio.Task[Any]) -> None:
-        """A task is gone, for whatever reason, before it was a run's."""
-        self._free.discard(task)
-        if self._queue and not self._free and not self._shell.stopping:
-            self._spawn()
+        self._free.add(self._shell.spawn(self._serve(), self._left, self._context.copy()))
 
     async def _serve(self) -> None:
         task, queue = asyncio.current_task(), self._queue
         assert task is not None
-        while queue or await self._wait():
-            if (work := self._turn(task)) is not None:
-                await work
-                return
-            if task.cancelling():
-                return  # what began in it cancelled it: it is used no more
-            if queue:
-                await asyncio.sleep(0)
+        try:
+            while queue or await self._wait():
+                if (work := self._turn(task)) is not None:
+                    await work
+                    return
+                if is_spoilt(task):
+                    return  # what began in it cancelled it: it is used no more
+                if queue:
+                    await asyncio.sleep(0)
+        finally:
+            self._left(task)
 
     def _turn(self, task: asyncio.Task[None]) -> Coroutine[Any, Any, None] | None:
         """Let attempts begin, until others have the loop. Where one waits the task is its run's
@@ -85,11 +87,16 @@ class SharedRunner:
         for _ in range(TURN_RUNS):
             runners = queue.popleft()
             runners.queued = False
-            if (waits := runners.advance(task)) is not None:
+            try:
+                waits = runners.advance(task)
+            except BaseException:  # it ends the process, or that is caught somewhere
+                runners.ended(task)
+                raise
+            if waits is not None:
                 self._bind(task, runners)
                 return runners.work(task, *waits)
             self._burst = 1
-            if not queue or runners.queued or task.cancelling() or time() > until:
+            if not queue or runners.queued or is_spoilt(task) or time() > until:
                 break  # a run that is not through has had its turn, too
         return None
 
@@ -115,3 +122,9 @@ class SharedRunner:
         for _ in range(min(more, self._burst) - len(self._free)):
             self._spawn()
         self._burst = min(2 * self._burst, MOST_AT_ONCE)
+
+    def _left(self, task: asyncio.Task[None]) -> None:
+        """A task ends, or has: one that was cancelled before it began says nothing itself."""
+        self._free.discard(task)
+        if self._queue and not self._free and not self._shell.stopping:
+            self._spawn()

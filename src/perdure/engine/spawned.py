@@ -29,8 +29,9 @@ class Spawned:
         ended: Ended | None = None,
         context: Context | None = None,
     ) -> asyncio.Task[Any]:
-        """Run as a task. `ended` is told of its end."""
-        task = asyncio.get_running_loop().create_task(work, context=context)
+        """Run as a task, which begins when this has returned. `ended` is told of its end."""
+        # Not by the loop, whose factory may be one that lets tasks begin at once.
+        task = asyncio.Task(work, loop=asyncio.get_running_loop(), context=context)
         self._tasks[task] = ended
         task.add_done_callback(self._ended)
         return task

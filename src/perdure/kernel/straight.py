@@ -120,14 +120,17 @@ def straight_end(turn: Turn, event: NodeCompleted, now: int) -> Transition | Non
     nodes[node] = NodeState(task, "completed", attempt, None, number)
     turn.remember(node, output)
     turn.now = run.at = now
+    result = None
     try:
         result = None if blocked(turn) is not None else Raw(output_of(turn))
     except Exception:
-        result = None
-    if result is None:  # the general way says it: it loads, fails or raises
-        nodes[node], run.at = before, before_then
-        turn.outputs.pop(node, None)
-        turn.views.pop(node, None)
+        return None  # the general way says it: it loads, fails or raises
+    finally:
+        if result is None:
+            nodes[node], run.at = before, before_then
+            turn.outputs.pop(node, None)
+            turn.views.pop(node, None)
+    if result is None:
         return None
     run.active, run.completed, run.crashes, run.status = 0, number, 0, "completed"
     return Transition(

@@ -55,6 +55,8 @@ class Drawn(msgspec.Struct, frozen=True):
     nodes: tuple[Node, ...]
     links: tuple[Link, ...]
     on_failure: OnFailure = "continue"
+    #: The node whose number the run returns; without one, what its leaves give.
+    returns: str | None = None
 
     def incoming(self, node: str) -> list[Link]:
         return [link for link in self.links if link.target == node]
@@ -66,10 +68,12 @@ class Drawn(msgspec.Struct, frozen=True):
         return next(node for node in self.nodes if node.id == id)
 
     def plan(self) -> GraphPlan:
+        output = {"n": f"{{{{tasks.{self.returns}.output.n}}}}"}
         return plan_of(
             [_document_node(n) for n in self.nodes],
             [_edge(e) for e in self.links],
             on_failure=self.on_failure,
+            **({} if self.returns is None else {"output": output}),
         )
 
 

@@ -2,20 +2,35 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec import Raw
-from msgspec.structs import force_setattr
+from msgspec.structs import force_setattr, replace
 
+from perdure.codec.values import JsonCodec
 from perdure.kernel.actions import Transition
 from perdure.kernel.events import Event, NodeCompleted
+from perdure.model.durations import SECOND
 from perdure.model.errors import InvalidRequest
 from tests.property.kernel.graphs import Drawn, graphs
 from tests.property.kernel.test_restless import REFUSALS, Data, Restless
 from tests.unit.kernel.drawing import task
-from tests.unit.kernel.harness import Harness, plan_of, shown
+from tests.unit.kernel.harness import NEW_YEAR, Harness, kinds, plan_of, shown
+
+#: What a run may be started with, beside its input.
+CONTEXTS = st.fixed_dictionaries(
+    {},
+    optional={
+        "config": st.just({"a": 1}),
+        "metadata": st.just({"b": "c"}),
+        "deadline": st.just(NEW_YEAR + 3600 * SECOND),
+        "start_node": st.sampled_from(["n0", "n1", "nowhere"]),
+    },
+)
 
 
 class Twins(Restless):
@@ -30,11 +45,14 @@ class Twins(Restless):
         self.by_rule = Harness(plan, live=True)
 
     def start(self) -> bool:
+        context = self.pick(CONTEXTS)
         try:
-            made = self.h.start({})
+            made = self.h.start({}, **context)
         except InvalidRequest:
+            with pytest.raises(InvalidRequest):
+                self.by_rule.start({}, **context)
             return False
-        self.check_same(made, self.by_rule.start({}))
+        self.check_same(made, self.by_rule.start({}, **context))
         return True
 
     def apply(self, event: Event) -> Transition | None:
@@ -47,6 +65,9 @@ class Twins(Restless):
             return None
         self.past.append(event)
         self.check_same(made, self.by_rule.apply(event))
+        if self.pick(st.integers(0, 3)) == 0:  # outputs are to be loaded
+            self.h.reload()
+            self.by_rule.reload()
         return made
 
     def check_same(self, made: Transition, by_rule: Transition) -> None:
@@ -54,9 +75,18 @@ class Twins(Restless):
         assert shown(self.h.run) == shown(self.by_rule.run)
 
 
+@st.composite
+def returning(draw: st.DrawFn) -> Drawn:
+    """A graph that may return the output of one of its nodes, whether that has one or not."""
+    graph = draw(graphs() | graphs(waiting=True))
+    tasks = [None, *(node.id for node in graph.nodes if node.kind == "TASK")]
+    returns = draw(st.sampled_from(tasks))
+    return msgspec.structs.replace(graph, returns=returns)
+
+
 @pytest.mark.rule("G-48")
 @settings(max_examples=300)
-@given(graphs() | graphs(waiting=True), st.integers(0, 6), st.data())
+@given(returning(), st.integers(0, 6), st.data())
 def test_straight_edges_decide_what_the_readiness_rule_decides(
     graph: Drawn, events: int, data: Data
 ) -> None:
@@ -92,3 +122,19 @@ def test_a_straight_step_that_gets_no_id_changes_nothing_and_is_decided_later() 
     assert [type(action).__name__ for action in h.complete("a").actions] == [
         "CompleteTask", "CreateTask", "DispatchTask",
     ]  # fmt: skip
+
+
+def test_a_run_that_is_interrupted_while_it_ends_is_as_it_was() -> None:
+    class Interrupted(JsonCodec):
+        def write(self, value: Any) -> bytes:
+            raise KeyboardInterrupt
+
+    h = Harness(plan_of([task("a")], []), live=True)
+    h.start({})
+    codec, outputs = h.deps.codec, dict(h.machine.outputs)
+    h.machine._turn.deps = replace(h.deps, codec=Interrupted())
+    with pytest.raises(KeyboardInterrupt):  # the harness looks at the snapshot
+        h.complete("a")
+    assert h.machine.outputs == outputs
+    h.machine._turn.deps = replace(h.deps, codec=codec)
+    assert kinds(h.complete("a")) == ["CompleteTask", "FinishRun"]

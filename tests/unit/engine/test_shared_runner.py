@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 from contextvars import ContextVar
 from typing import Any
 
 import pytest
 
 from perdure.flow.step import step
-from tests.virtual.engines import engine_on, graph, node, task
-from tests.virtual.loop import run
+from tests.virtual.engines import engine_on, graph, node, task, wait
+from tests.virtual.loop import VirtualLoop, run
 from tests.virtual.stores import LateStore, VirtualStore
 
 STORES = pytest.mark.parametrize("kind", [VirtualStore, LateStore])
@@ -110,6 +111,113 @@ def test_a_step_that_cancels_the_task_it_began_in_harms_no_other_run() -> None:
         async with engine_on(VirtualStore(), *graphs, harmful, harmless) as engine:
             await asyncio.gather(*(engine.run(graph, id="1") for graph in graphs))
         assert made == ["before", "harmful", "after"]
+
+    run(main())
+
+
+@STORES
+def test_a_step_that_cancels_its_task_and_takes_that_back_harms_no_other_run(
+    kind: type[VirtualStore],
+) -> None:
+    """Up to Python 3.12 the next wait in the task raises CancelledError all the same."""
+
+    @step
+    async def harmful() -> None:
+        current = asyncio.current_task()
+        assert current is not None
+        current.cancel()
+        current.uncancel()
+
+    @step
+    async def harmless() -> str:
+        await asyncio.sleep(1)
+        return "well"
+
+    harm, other = graph("harm", [task("harmful"), task("harmless")]), graph("o", [task("harmless")])
+
+    async def main() -> None:
+        async with engine_on(kind(), harm, other, harmful, harmless) as engine:
+            ends = await asyncio.gather(*(engine.run(one, id="1") for one in (harm, other)))
+            assert ends == [{"harmless": "well"}] * 2
+
+    run(main())
+
+
+def test_a_shared_task_that_is_cancelled_before_it_begins_is_replaced() -> None:
+    @step
+    async def work() -> str:
+        return "done"
+
+    one = graph("one", [task("a", "work")])
+
+    async def main() -> None:
+        async with engine_on(VirtualStore(), one, work) as engine:
+            before = asyncio.all_tasks()
+            first = await engine.start(one, id="1")
+            [shared] = asyncio.all_tasks() - before
+            shared.cancel()
+            async with asyncio.timeout(60):
+                assert await first.result() == {"a": "done"}
+                assert await engine.run(one, id="2") == {"a": "done"}
+
+    run(main())
+
+
+@pytest.mark.rule("D-29")
+def test_where_the_end_of_the_process_is_caught_other_runs_go_on() -> None:
+    @step
+    async def fatal_step() -> None:
+        raise SystemExit(3)
+
+    @step
+    async def work() -> str:
+        return "done"
+
+    fatal = graph("fatal", [wait("w", "1s"), task("a", "fatal-step")])
+    one = graph("one", [wait("w", "1s"), task("work")])
+
+    async def begin() -> Any:
+        engine = engine_on(VirtualStore(), fatal, one, fatal_step, work, grace=0)
+        await engine.__aenter__()
+        await engine.start(fatal, id="1")
+        return engine, [await engine.start(one, id=str(i)) for i in range(3)]
+
+    async def end(engine: Any, started: list[Any]) -> None:
+        async with asyncio.timeout(60):
+            assert [await one.result() for one in started] == [{"work": "done"}] * 3
+        assert [live.runners for live in engine._shell.live.values()] == [()]
+        await engine.__aexit__(None, None, None)
+
+    loop = VirtualLoop()
+    try:
+        engine, started = loop.run_until_complete(begin())
+        with pytest.raises(SystemExit):
+            loop.run_until_complete(asyncio.sleep(2))
+        loop.run_until_complete(end(engine, started))
+    finally:
+        loop.close()
+
+
+@pytest.mark.skipif(sys.version_info < (3, 12), reason="there are no eager tasks before")
+@STORES
+def test_a_loop_whose_tasks_begin_at_once_changes_nothing(kind: type[VirtualStore]) -> None:
+    @step
+    async def work(seconds: float) -> None:
+        if seconds >= 0:
+            await asyncio.sleep(seconds)
+
+    chain = graph("chain", [task(f"n{i}", "work", {"seconds": i % 3 - 1}) for i in range(9)])
+    fan = graph(
+        "fan",
+        [node("f", "FORK"), *(task(f"n{i}", "work", {"seconds": i % 3 - 1}) for i in range(90))],
+        [f"f n{i}" for i in range(90)],
+    )
+
+    async def main() -> None:
+        asyncio.get_running_loop().set_task_factory(getattr(asyncio, "eager_task_factory"))  # noqa: B009
+        async with engine_on(kind(), chain, fan, work) as engine:
+            runs = [engine.run(one, id=str(i)) for i in range(5) for one in (chain, fan)]
+            await asyncio.wait_for(asyncio.gather(*runs), 60)
 
     run(main())
 
