@@ -21,7 +21,7 @@ from perdure.engine.dispatcher import ENDINGS, Report
 from perdure.engine.halting import halts
 from perdure.engine.handlers.port import StepNotRegistered
 from perdure.engine.orders import Order
-from perdure.engine.shared_runner import TURN_SECONDS, is_spoilt
+from perdure.engine.shared_runner import TURN_SECONDS, is_spoilt, spoils
 from perdure.kernel.events import AttemptGivenUp, NodeFailed
 from perdure.model.failure import FailureRecord
 from perdure.model.status import TERMINAL
@@ -192,7 +192,7 @@ class Runners:
             if type(made) is CoroutineType:
                 self._kept[task], self._passing = order, None
                 return order, made
-            if made is None or live.dead or is_spoilt(task):
+            if made is None or live.dead or task.cancelling() or spoils(task):
                 self._useless(order, made)
                 break
             self.free = 1

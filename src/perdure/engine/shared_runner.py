@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from contextvars import copy_context
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
@@ -27,9 +28,13 @@ MOST_AT_ONCE: Final = 64
 
 
 def is_spoilt(task: asyncio.Task[Any]) -> bool:
-    """Whether somebody has cancelled the task, in which nothing is to begin any more then. Up to
-    Python 3.12 the next wait in it raises CancelledError also where that was taken back."""
-    return task.cancelling() > 0 or getattr(task, "_must_cancel", False)
+    """Whether somebody has cancelled the task, in which nothing is to begin any more then."""
+    return task.cancelling() > 0 or bool(spoils(task))
+
+
+#: Whether the next wait in a task raises CancelledError: up to Python 3.12 also where the
+#: cancelling was taken back.
+spoils: Callable[[asyncio.Task[Any]], Any] = attrgetter("_must_cancel")
 
 
 class SharedRunner:

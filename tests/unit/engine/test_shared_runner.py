@@ -214,7 +214,8 @@ def test_a_loop_whose_tasks_begin_at_once_changes_nothing(kind: type[VirtualStor
     )
 
     async def main() -> None:
-        asyncio.get_running_loop().set_task_factory(getattr(asyncio, "eager_task_factory"))  # noqa: B009
+        factory: Any = vars(asyncio)["eager_task_factory"]
+        asyncio.get_running_loop().set_task_factory(factory)
         async with engine_on(kind(), chain, fan, work) as engine:
             runs = [engine.run(one, id=str(i)) for i in range(5) for one in (chain, fan)]
             await asyncio.wait_for(asyncio.gather(*runs), 60)
