@@ -103,7 +103,7 @@ wait = Graph.load(
 @pytest.fixture(autouse=True)
 def purged_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Stores keep what ended for a while whatever its retention is; not here."""
-    for module in ("memory.store", "sqlite.purge"):
+    for module in ("memory.overdue", "sqlite.purge"):
         monkeypatch.setattr(f"perdure.stores.{module}.PURGE_AFTER", 0)
 
 

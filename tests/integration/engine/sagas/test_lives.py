@@ -43,7 +43,7 @@ def as_before() -> None:
 @pytest.fixture
 def purged_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Stores keep what ended for a while whatever its retention is; not here."""
-    for module in ("memory.store", "sqlite.purge"):
+    for module in ("memory.overdue", "sqlite.purge"):
         monkeypatch.setattr(f"perdure.stores.{module}.PURGE_AFTER", 0)
 
 
