@@ -55,11 +55,13 @@ def straight_start(
     )
 
 
-def straight_on(turn: Turn, event: NodeCompleted, then: PlannedNode, now: int) -> Transition | None:
-    """The decision, where nothing is in its way: the run goes forward, nothing has failed, the
-    report is the awaited one's and `then` was not reached."""
+def straight_on(
+    turn: Turn, event: NodeCompleted, then: PlannedNode | None, now: int
+) -> Transition | None:
+    """The decision, where nothing is in its way: the run goes forward, nothing has failed, and the
+    report is the awaited one's. `then`: the node that begins; None: the run ends."""
     run, node, task, output = turn.run, event.node, event.task, event.output
-    nodes, follower, attempt = run.nodes, then.id, event.attempt
+    nodes, attempt = run.nodes, event.attempt
     before = nodes.get(node)
     if (
         before is None
@@ -69,9 +71,13 @@ def straight_on(turn: Turn, event: NodeCompleted, then: PlannedNode, now: int) -
         or event.metadata is not None
         or run.status != "running"
         or run.failures
-        or follower in nodes
         or turn.drawn
     ):
+        return None
+    if then is None:
+        return _straight_end(turn, event, before, now) if run.active == 1 else None
+    follower = then.id
+    if follower in nodes:
         return None
     if turn.kept is None or node in turn.kept:
         turn.outputs[node] = output
@@ -99,25 +105,13 @@ def straight_on(turn: Turn, event: NodeCompleted, then: PlannedNode, now: int) -
     )
 
 
-def straight_end(turn: Turn, event: NodeCompleted, now: int) -> Transition | None:
+def _straight_end(
+    turn: Turn, event: NodeCompleted, before: NodeState, now: int
+) -> Transition | None:
     """The run ends well with a node that nothing follows, where nothing else is active."""
-    run, node, task, attempt = turn.run, event.node, event.task, event.attempt
-    nodes, output = run.nodes, event.output
-    before = nodes.get(node)
-    if (
-        before is None
-        or before.task != task
-        or before.status != "pending"
-        or before.attempt != attempt
-        or event.metadata is not None
-        or run.status != "running"
-        or run.failures
-        or run.active != 1
-        or turn.drawn
-    ):
-        return None
-    number, before_then = run.completed + 1, run.at
-    nodes[node] = NodeState(task, "completed", attempt, None, number)
+    run, node, output = turn.run, event.node, event.output
+    nodes, number, before_then = run.nodes, run.completed + 1, run.at
+    nodes[node] = NodeState(before.task, "completed", before.attempt, None, number)
     turn.remember(node, output)
     turn.now = run.at = now
     result = None
@@ -135,5 +129,8 @@ def straight_end(turn: Turn, event: NodeCompleted, now: int) -> Transition | Non
     run.active, run.completed, run.crashes, run.status = 0, number, 0, "completed"
     return Transition(
         now,
-        [CompleteTask(task, node, attempt, output), FinishRun("completed", output=result)],
+        [
+            CompleteTask(event.task, node, event.attempt, output),
+            FinishRun("completed", output=result),
+        ],
     )
