@@ -32,11 +32,13 @@ class Figure(msgspec.Struct):
 
 
 class Budget(msgspec.Struct, frozen=True):
-    """Met when any of the limits set is: so much of the ceiling, or so many a second."""
+    """Met when any of the limits set is: so much of the ceiling, or so many a second. `sketch`: how
+    many a second the sketch made where the rate was set; as much of what it makes here will do."""
 
     share: float | None = None
     rate: float | None = None
     micros: float | None = None
+    sketch: float | None = None
 
     def text(self, unit: str) -> str:
         """As people read it."""
@@ -47,6 +49,8 @@ class Budget(msgspec.Struct, frozen=True):
             parts.append(f">= {self.rate:,.0f}/s")
         if self.share is not None:
             parts.append(f">= {self.share:.0%} of ceiling")
+        if self.rate is not None and self.sketch is not None:
+            parts.append(f">= {self.rate / self.sketch:.0%} of the sketch")
         return " or ".join(parts)
 
     def met(self, rate: float, ratio: float) -> bool:
@@ -56,6 +60,20 @@ class Budget(msgspec.Struct, frozen=True):
             or (self.rate is not None and rate >= self.rate)
             or (self.share is not None and ratio >= self.share)
         )
+
+
+def beside_sketch(
+    figure: Figure, budget: Budget, rates: list[float], sketches: list[float]
+) -> None:
+    """What the sketch makes in the same run, and whether the figure is as much of that as it was to
+    be where the budget was set."""
+    assert budget.rate is not None and budget.sketch is not None  # noqa: PT018
+    share = median(rate / most for rate, most in zip(rates, sketches, strict=True))
+    figure.met = figure.met or share >= budget.rate / budget.sketch
+    figure.note = (
+        f"{share:.0%} of the sketch, which makes {median(sketches):,.0f}/s here and made "
+        f"{budget.sketch:,.0f} where the budget was set"
+    )
 
 
 Timed = Callable[[], Coroutine[Any, Any, float]]

@@ -13,9 +13,10 @@ from collections.abc import Sequence
 from typing import Final
 
 from bench.chains import NODES, line, node
-from bench.figures import Budget, Figure, compare, rated
-from bench.places import SQLITE, Place
+from bench.figures import Budget, Figure, beside_sketch, compare, rated
+from bench.places import SQLITE, Place, row_size
 from bench.scale import Scale
+from bench.sketch import rate as sketch
 from bench.throughput import Chain, Load, rate
 from perdure import step
 
@@ -23,7 +24,7 @@ LONGEST: Final = 0.02
 LOADS: Final = (64, 512)
 #: How many runs each of those at a time makes, one after another.
 ROUNDS: Final = 6
-BUDGETS: Final = {64: Budget(share=0.75), 512: Budget(rate=15_000)}
+BUDGETS: Final = {64: Budget(share=0.75), 512: Budget(rate=15_000, sketch=27_000)}
 
 _chance = random.Random(1)
 
@@ -52,12 +53,24 @@ async def measure(places: Sequence[Place], scale: Scale) -> list[Figure]:
 
 async def _figure(chain: Chain, place: Place, at_a_time: int, scale: Scale) -> Figure:
     load = Load(max(at_a_time, int(at_a_time * ROUNDS * scale.whole)), at_a_time)
+    budget = BUDGETS[at_a_time] if place.sync else None
+    body = await row_size(chain.graph, [nap], None)
+    sketches: list[float] = []
+
+    async def ceiling() -> float:
+        if budget is not None and budget.sketch is not None:
+            made = await sketch(place.sync, body, nap.fn, NODES, load.runs, at_a_time)
+            sketches.append(made)
+        return await bare(load)
+
     rates, ceilings = await compare(
-        scale.repeats, lambda: rate(place, chain, load, busy=False), lambda: bare(load)
+        scale.repeats, lambda: rate(place, chain, load, busy=False), ceiling
     )
     case = f"{place.name}, {at_a_time} runs"
-    budget = BUDGETS[at_a_time] if place.sync else None
-    return rated("W1r", case, "step", rates, ceilings, _CEILING, budget)
+    figure = rated("W1r", case, "step", rates, ceilings, _CEILING, budget)
+    if sketches and budget is not None:
+        beside_sketch(figure, budget, rates, sketches)
+    return figure
 
 
 async def bare(load: Load) -> float:

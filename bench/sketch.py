@@ -14,11 +14,12 @@ import os
 import tempfile
 import threading
 import time
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Generator, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar, copy_context
 from pathlib import Path
 from queue import SimpleQueue
+from types import coroutine
 from typing import Any
 
 import msgspec
@@ -28,7 +29,7 @@ from perdure.stores.sqlite.driver import Connection, sqlite3
 _STEP: ContextVar[tuple[bytes, int]] = ContextVar("sketch_step")
 _TABLES = (
     "CREATE TABLE run (key BLOB PRIMARY KEY, name, id, status, output) WITHOUT ROWID",
-    "CREATE TABLE journal (run BLOB, seq, at, writer, body, PRIMARY KEY (run, seq)) WITHOUT ROWID",
+    "CREATE TABLE journal (run BLOB, seq, at, writer, body, PRIMARY KEY (run, seq))",
 )
 _encode = msgspec.json.Encoder().encode
 
@@ -56,7 +57,8 @@ class Sketch:
 
     async def run(self, step: Callable[[], Awaitable[Any]], steps: int) -> None:
         """A run of so many steps, one after another."""
-        key = os.urandom(16)
+        # In order of birth, as any engine's: keys at random touch a page for each row.
+        key = time.time_ns().to_bytes(8, "big") + os.urandom(8)
         await self._keep((key, 0, time.time_ns() // 1000, "w", self._body), "running")
         for seq in range(1, steps + 1):
             context = copy_context()
@@ -126,24 +128,15 @@ def _parts(things: list[Any]) -> Iterator[list[Any]]:
     return (things[at : at + 512] for at in range(0, len(things), 512))
 
 
-async def _rest(made: Any, context: Any, waits: Any) -> Any:
+@coroutine
+def _rest(made: Any, context: Any, waits: Any) -> Generator[Any, Any, Any]:
     """What is left of a step after it first waited."""
     while True:
-        await _handed_on(waits)
+        yield waits
         try:
             waits = context.run(made.send, None)
         except StopIteration as stop:
             return stop.value
-
-
-class _handed_on:  # noqa: N801  an awaitable, used as a function
-    """Hands a future that somebody else awaits to the task."""
-
-    def __init__(self, waits: Any) -> None:
-        self._waits = waits
-
-    def __await__(self) -> Iterator[Any]:
-        yield self._waits
 
 
 async def rate(

@@ -11,14 +11,15 @@ from typing import Any
 from bench.ceilings_memory import kept
 from bench.ceilings_starts import grouped_starts
 from bench.chains import nothing, plain
-from bench.figures import Budget, Figure, compare, rated, seconds
+from bench.figures import Budget, Figure, beside_sketch, compare, rated, seconds
 from bench.places import MEMORY, Place, row_size
 from bench.scale import Scale
+from bench.sketch import rate as sketch
 from perdure import Engine, Graph
 from perdure.model.definition import Definition
 
 RUNS = 2_000
-BUDGET = Budget(share=0.4, rate=10_000)
+BUDGET = Budget(share=0.4, rate=10_000, sketch=25_000)
 
 
 async def rate(place: Place, graph: Graph, runs: int) -> float:
@@ -47,10 +48,12 @@ async def measure(places: Sequence[Place], scale: Scale) -> list[Figure]:
     runs = max(2, int(RUNS * scale.whole))
     figures = []
     for place in places:
+        sketches: list[float] = []
 
-        async def ceiling(place: Place = place) -> float:
+        async def ceiling(place: Place = place, sketches: list[float] = sketches) -> float:
             if place.sync is None:
                 return await kept(nothing.fn, runs, 1)
+            sketches.append(await sketch(place.sync, body, nothing.fn, 1, runs, runs))
             return grouped_starts(runs, place.sync, body)
 
         async def run(place: Place = place) -> float:
@@ -59,7 +62,10 @@ async def measure(places: Sequence[Place], scale: Scale) -> list[Figure]:
         rates, ceilings = await compare(scale.repeats, run, ceiling)
         text = _CEILINGS[place.sync is None]
         case = f"{place.name}, {runs:,} at once"
-        figures.append(rated("W3", case, "run", rates, ceilings, text, BUDGET))
+        figure = rated("W3", case, "run", rates, ceilings, text, BUDGET)
+        if sketches:
+            beside_sketch(figure, BUDGET, rates, sketches)
+        figures.append(figure)
     return figures
 
 

@@ -18,9 +18,10 @@ import msgspec
 from bench.ceilings import grouped_commit
 from bench.ceilings_memory import kept, task_cost
 from bench.chains import NODES, add_one, nothing, plain, reading
-from bench.figures import Budget, Figure, compare, rated, seconds
+from bench.figures import Budget, Figure, beside_sketch, compare, rated, seconds
 from bench.places import MEMORY, Place, ended, row_size
 from bench.scale import Scale
+from bench.sketch import rate as sketch
 from perdure import Engine, Step
 from perdure.model.definition import Definition
 
@@ -55,7 +56,9 @@ BUDGETS = {
     ("W1", "memory", 64): Budget(micros=16),
     ("W1f", "memory", 1): Budget(micros=8),
     ("W1f", "memory", 64): Budget(micros=8),
-    ("W1f", "sqlite full", 64): Budget(share=0.5, rate=30_000),
+    ("W1", "sqlite full", 1): Budget(share=0.6),
+    ("W1", "sqlite full", 64): Budget(share=0.5, rate=30_000, sketch=58_000),
+    ("W1f", "sqlite full", 64): Budget(share=0.5, rate=30_000, sketch=58_000),
     ("saga of 5", "memory", 1): Budget(micros=12),
     ("saga of 5", "memory", 64): Budget(micros=12),
     ("saga of 50", "memory", 1): Budget(micros=12),
@@ -117,20 +120,29 @@ async def measure(
 
 async def _figure(chain: Chain, place: Place, load: Load, body: int, scale: Scale) -> Figure:
     tasks: list[float] = []
+    sketches: list[float] = []
+    budget = BUDGETS.get((chain.name, place.name, load.at_a_time))
 
     async def ceiling() -> float:
         if place.sync is None:
             tasks.append(await task_cost())
             return await kept(chain.step.fn, load.runs, chain.nodes)
+        if budget is not None and budget.sketch is not None:
+            sketches.append(
+                await sketch(
+                    place.sync, body, chain.step.fn, chain.nodes, load.runs, load.at_a_time
+                )
+            )
         return grouped_commit(load.at_a_time, scale.seconds, place.sync, body=body)
 
     rates, ceilings = await compare(scale.repeats, lambda: rate(place, chain, load), ceiling)
     runs = "1 run" if load.at_a_time == 1 else f"{load.at_a_time} runs"
-    budget = BUDGETS.get((chain.name, place.name, load.at_a_time))
     figure = rated(
         chain.name, f"{place.name}, {runs}", "node", rates, ceilings, _CEILINGS[place.sync is None],
         budget,
     )  # fmt: skip
+    if sketches and budget is not None:
+        beside_sketch(figure, budget, rates, sketches)
     if tasks:
         times = median(1e6 / rate / task for rate, task in zip(rates, tasks, strict=True))
         figure.note = _said_in_tasks(times, tasks)

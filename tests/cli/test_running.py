@@ -205,7 +205,7 @@ def test_how_a_run_stands_is_told_in_few_words() -> None:
     )
     view.pauses(NOW)
     assert standing(view, NOW).startswith("paused; 1 of 5 done")
-    view.unpauses()
+    view.unpauses(NOW)
     for step in ("b", "c", "d"):
         view.fails(step, "Nope", f"no {step}", NOW)
     assert standing(view, NOW) == "1 of 5 done; d failed: no d"
