@@ -201,7 +201,7 @@ class Runners:
             finally:
                 self.free = 0
         else:
-            if orders:
+            if orders and not live.parking:
                 shell.shared_runner.take(self)  # others have their turn
         self._passing = None
         return None

@@ -309,3 +309,28 @@ def test_a_task_that_a_stranger_cancels_before_it_began_is_made_anew() -> None:
         assert made == ["work", "work"]
 
     run(main())
+
+
+def test_a_run_that_is_being_let_go_is_not_asked_for_attempts_again_and_again() -> None:
+    made: list[float] = []
+
+    @step
+    async def work() -> None:
+        made.append(asyncio.get_running_loop().time())
+
+    one = graph("one", [task("a", "work")])
+
+    async def main() -> None:
+        async with engine_on(VirtualStore(), one, work) as engine:
+            started = await engine.start(one, id="1")
+            [live] = engine._shell.live.values()
+            live.parking = True  # many runs are in memory, and this one was paused just now
+            async with asyncio.timeout(60):
+                await asyncio.sleep(1)  # time does not pass while somebody has something to do
+            assert made == []
+            live.parking = False  # there was mail
+            live.pump()
+            await started.result()
+            assert made == [1]
+
+    run(main())
