@@ -105,22 +105,17 @@ class MemoryStore:
         verdicts: list[Verdict] = []
         for row in rows:
             run = runs.get(row.run)
-            if (
-                run is not None
-                and row.seq > run.last
-                and row.change is None
-                and run.status == "running"
-            ):
+            if run is None or row.seq < run.base_seq:
+                verdicts.append("refused")
+            elif row.seq <= run.last and (found := run.journal.get(row.seq)) is not None:
+                mine = found.writer == row.writer and found.commit == row.commit
+                verdicts.append("mine" if mine else "refused")
+            elif row.change is None and run.status == "running":
                 run.journal[row.seq] = row
-                run.last = row.seq
+                run.last = max(run.last, row.seq)
                 verdicts.append("accepted")
                 if row.outgoing:
                     self._children.after(row)
-            elif run is None or row.seq < run.base_seq:
-                verdicts.append("refused")
-            elif (found := run.journal.get(row.seq)) is not None:
-                mine = found.writer == row.writer and found.commit == row.commit
-                verdicts.append("mine" if mine else "refused")
             elif row.change is None or not run.takes(row):
                 verdicts.append("refused")
             else:
