@@ -63,6 +63,16 @@ class Fence(StoreBed):
         assert (await store.load(key(1))).journal[-1].body == b"first"
 
     @scene
+    async def test_a_number_that_was_left_out_is_free(self, store: Store) -> None:
+        # Nobody leaves one out; a store that is asked all the same knows only who was first.
+        await start(store, new(1, owner="w1"))
+        assert await commit(store, row(1, 3, body=b"third")) == ["accepted"]
+        assert await commit(store, row(1, 2, body=b"second")) == ["accepted"]
+        assert await commit(store, row(1, 2, writer="w2", body=b"late")) == ["refused"]
+        journal = (await store.load(key(1))).journal
+        assert [r.body for r in journal[1:]] == [b"second", b"third"]
+
+    @scene
     async def test_one_refused_row_does_not_hinder_the_others(self, store: Store) -> None:
         await start(store, *[new(n, owner="w1") for n in range(5)])
         await commit(store, row(2, 2, writer="w2"), row(3, 2, commit=9))
