@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from perdure.codec.journal import decode_row
-from perdure.kernel.actions import StartChild
+from perdure.kernel.actions import Claimed, StartChild
 from tests.chaos.lane import looked_into
 
 #: A run's key, and the place in its journal.
@@ -56,7 +56,9 @@ class Record:
         new = sorted(found.keys() - self.rows.keys(), key=lambda row: row[1])
         for run, seq in new:
             writer, read, body = found[run, seq]
-            if (held := self._silenced.get(writer)) is not None:
+            held = self._silenced.get(writer)
+            # To free what a dead worker held is everybody's right, and nothing of the run's own.
+            if held is not None and not _frees(body):
                 before = found[run, seq - 1][0] if seq > 1 else "nobody"
                 still = run in held and (seq - 1 <= held[run] or before == writer)
                 assert still, f"{writer} wrote {run.hex()} {seq} though {before} had it"
@@ -109,6 +111,14 @@ def _outcomes(body: bytes) -> list[Outcome]:
         for action in transition.actions
         if type(action).__name__ in _OUTCOMES
     ]
+
+
+def _frees(body: bytes) -> bool:
+    return all(
+        isinstance(action, Claimed)
+        for transition in decode_row(body)
+        for action in transition.actions
+    )
 
 
 def _asking(body: bytes) -> set[str]:
