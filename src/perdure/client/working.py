@@ -51,7 +51,7 @@ class Working:
     async def begin(self, request: StartRequest, /) -> Started | None:
         """See Local.begin. Raises DefinitionError for a graph whose calls do not fit its steps."""
         definition = request.definition
-        if definition.kind == KnownWorkflow.kind and isinstance(definition, KnownWorkflow):
+        if isinstance(definition, KnownWorkflow):
             return None
         served = self.shell.claims.serves(definition)
         why = self.unfit.get(definition.hash) if served else unfit(definition, self._registry)

@@ -1,8 +1,10 @@
 """Runners: the tasks that execute one live run's attempts.
 
-A runner that finishes an attempt takes the next one itself, so that steps in sequence never
-change tasks. No attempt starts while the engine stops, the run is paused, or this worker's lease
-may be over, nor while the run is being let go: it waits in `orders`.
+Attempts begin in a task that is everybody's (`advance`, see shared_runner); one that waits keeps
+it, and the task is a runner of the run from then on (`work`). A runner that finishes an attempt
+takes the next one itself, so that steps in sequence never change tasks. No attempt starts while the
+engine stops, the run is paused, or this worker's lease may be over, nor while the run is being let
+go: it waits in `orders`.
 """
 
 from __future__ import annotations
@@ -150,13 +152,11 @@ class Runners:
 
     def ended(self, task: asyncio.Task[None]) -> None:
         """A task in which attempts of this run were made has ended."""
-        order, passing = self._kept.pop(task, None), self._passing
+        order, passing = self._let_go(task), self._passing
         if passing is not None and passing[0] is task:
             order, self._passing = passing[1], None
         if order is not None and order.halted and not order.unwanted and task.cancelled():
             self._given_up(order, begun=order.waited or order.again or order.before)
-        if not self._kept:
-            self._kept = {}  # a table that was filled once keeps its size
 
     def advance(self, task: asyncio.Task[None]) -> Waiting | None:
         """Execute attempts in this task, which is everybody's, for as long as there is one to take
@@ -192,6 +192,7 @@ class Runners:
             if type(made) is CoroutineType:
                 self._kept[task], self._passing = order, None
                 return order, made
+            # is_spoilt(), without a call for each step.
             if made is None or live.dead or task.cancelling() or spoils(task):
                 self._useless(order, made)
                 break
@@ -272,10 +273,15 @@ class Runners:
 
     def _leave(self, task: asyncio.Task[None]) -> None:
         """A runner ends that has nothing more to do: no callback need tell of it."""
-        self._kept.pop(task, None)
+        self._let_go(task)
+        self._shell.tasks.over(task)
+
+    def _let_go(self, task: asyncio.Task[None]) -> Order | None:
+        """The task is not this run's any more; what it was at."""
+        order = self._kept.pop(task, None)
         if not self._kept:
             self._kept = {}  # a table that was filled once keeps its size
-        self._shell.tasks.over(task)
+        return order
 
     def _unheard(self, report: Report | None) -> None:
         """An attempt ended after its run did, or was lost: it counts for nothing (D-15)."""

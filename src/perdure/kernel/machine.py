@@ -89,10 +89,8 @@ class GraphMachine:
         now = turn.deps.now()
         now = max(now, run.at)
         made = None
-        if type(event) is NodeCompleted:
-            if halts:
-                pass
-            elif (then := self._straight.get(event.node)) is not None:
+        if type(event) is NodeCompleted and not halts:
+            if (then := self._straight.get(event.node)) is not None:
                 made = straight_on(turn, event, then, now)
             elif event.node in turn.plan.closing:
                 made = straight_on(turn, event, None, now)
