@@ -30,21 +30,27 @@ def call_step(
     node = calls.named(step._name)
     value = step.packer.pack(args, kwargs)
     input: Raw | None = None if value is NOTHING else written_in(calls, value)
+    if calls.recorded is None and calls.plain:
+        return _outcome(calls, node, input, step.how, step.read_output)
     call = Call(node, STEP, input, step.how)
     if calls.recorded is not None and input is not None:
         call.other = partial(_otherwise, calls, step, value)
-    return _outcome(calls, call, step.read_output)
+    return _outcome_of(calls, call, step.read_output)
+
+
+async def _outcome(calls: Calls, node: str, input: Raw | None, how: How, read: Reader) -> Any:
+    return read(await calls.step(node, input, how))
+
+
+async def _outcome_of(calls: Calls, call: Call, read: Reader) -> Any:
+    """The same for a call that is replayed, and for values that a codec writes."""
+    return read_in(calls, read, await calls.dispatch(call))
 
 
 def _otherwise(calls: Calls, step: Step[..., Any], value: Any) -> tuple[Raw, How] | None:
     """The other form in which these arguments may be recorded, and how such a call is run."""
     other = step.packer.other(value)
     return None if other is NOTHING else (written_in(calls, other), step.otherwise.how)
-
-
-async def _outcome(calls: Calls, call: Call, read: Reader) -> Any:
-    outcome = await calls.dispatch(call)
-    return read(outcome) if calls.plain else read_in(calls, read, outcome)
 
 
 def how_of(step: Step[..., Any]) -> How:

@@ -26,22 +26,21 @@ from perdure.kernel.actions import (
 )
 from perdure.kernel.code.call import (
     CHILD,
-    CLEANING,
     SCOPE,
     SPAWN,
     STEP,
-    UNDOES,
     WAIT,
     Call,
     CallFuture,
+    How,
     future_of,
 )
 from perdure.kernel.code.lines import line_here
-from perdure.kernel.code.loop import Timer, WorkflowLoop
+from perdure.kernel.code.loop import IDLE_CALLBACKS, Timer, WorkflowLoop
 from perdure.kernel.code.stuck import Evicted, Stuck, hot_loop
 from perdure.kernel.fold import FOLDS, create_task
 from perdure.kernel.protocol import Deps
-from perdure.kernel.run import KeptSignal, Run
+from perdure.kernel.run import KeptSignal, NodeState, Run
 from perdure.model.errors import Canceled
 from perdure.model.failure import FailureRecord
 
@@ -50,8 +49,10 @@ if TYPE_CHECKING:
 
 #: Inputs over this many bytes are compared by a digest: they may stand apart from the journal.
 DIGEST_OVER: Final = 1024
-#: Calls that may be answered from memory alone before the workflow asks for something new.
-ANSWERS_FROM_MEMORY: Final = 10_000
+#: A call that is answered from memory counts for so many callbacks of a loop that never waits.
+ANSWERED: Final = 10
+#: The actions of no transition: nothing is recorded while nothing is decided.
+NONE: Final[Any] = ()
 _NULL: Final = Raw(b"null")
 _GIVEN_UP: Final = FailureRecord(Canceled.kind, "the workflow gave it up", permanent=True)
 
@@ -60,7 +61,7 @@ class Calls:
     """One run's open calls. `recorded` is set while a recorded transition is replayed."""
 
     __slots__ = (
-        "_answers", "_counts", "_patches", "actions", "deps", "loop", "made", "new_timers",
+        "_counts", "_patches", "actions", "deps", "loop", "made", "new_timers",
         "open", "payloads", "plain", "recorded", "run", "stop_seen", "stuck", "waiting",
     )  # fmt: skip
 
@@ -70,7 +71,7 @@ class Calls:
         #: Whether values are recorded as the plain JSON they are.
         self.plain = getattr(deps.codec, "values", None) is None
         self.loop = WorkflowLoop(self)  # type: ignore[abstract]  # the rest is refused
-        self.actions: list[Any] = []
+        self.actions: list[Any] = NONE
         self.recorded: Recorded | None = None
         #: Why the code cannot go on, once it cannot.
         self.stuck: Stuck | None = None
@@ -86,7 +87,6 @@ class Calls:
         self.made = False
         self._patches: dict[str, bool] | None = None
         self._counts: dict[str, int] = {}
-        self._answers = 0
         #: Timers that the code asked for in this turn.
         self.new_timers: list[Timer] | None = None
 
@@ -94,23 +94,52 @@ class Calls:
 
     def named(self, name: str) -> str:
         """The node id of the next call of this name: `name`, `name#2`, `name#3`…"""
-        count = self._counts.get(name, 0) + 1
-        self._counts[name] = count
+        counts = self._counts
+        counts[name] = count = counts.get(name, 0) + 1
         return name if count == 1 else f"{name}#{count}"
+
+    def step(self, node: str, input: Raw | None, how: How) -> CallFuture:
+        """A call of a step is awaited. The ordinary case of `dispatch`, where the code runs on
+        live and nothing stands around the call: what it comes to, made in place."""
+        loop, run = self.loop, self.run
+        nodes = run.nodes
+        if (
+            self.recorded is not None
+            or self.stop_seen
+            or not loop.alive
+            or SCOPE.get() is not None
+            or node in nodes
+        ):
+            return self.dispatch(Call(node, STEP, input, how))
+        task = self.deps.new_id()
+        future = CallFuture(loop=loop)
+        self.open[node] = call = Call(node, STEP, None, how, task, future)
+        future.members = (call,)
+        self.made = True
+        loop.idle = 0
+        run.active += 1
+        nodes[node] = NodeState(task, "pending", 0, None, 0, run.at)
+        if input is None or (digest := digest_of(input)) is None:
+            created = CreateTask(task, node, "pending", input)
+        else:
+            created = CreateTask(task, node, "pending", input, digest=digest)
+        dispatched = DispatchTask(task, node, 0, 0, how.queue, how.policy.attempts)
+        self.actions.extend((created, dispatched))
+        return future
 
     def dispatch(self, call: Call) -> CallFuture:
         """A call of a step or of another run is awaited: it is to run."""
         loop = self.loop
-        future = call.future = future_of(self, (call,))
+        future = call.future = future_of(loop, (call,))
         if not loop.alive:
             return future
-        call.cleaning = self.stop_seen or CLEANING.get()
-        if call.cleaning:
-            call.undoes = UNDOES.get()
-        self.made = True
-        if (scope := SCOPE.get()) is not None:
+        scope = SCOPE.get()
+        call.cleaning = self.stop_seen or (scope is not None and scope.cleaning)
+        if scope is not None:
+            call.undoes = scope.undoes
             scope.made(call.node)
-        loop.idle = self._answers = 0
+        self.made = True
+        loop.idle = 0
         if self.recorded is not None:
             self.recorded.match_step(call)  # which may name it otherwise
         else:
@@ -148,7 +177,7 @@ class Calls:
         times, then what comes first (D-22)."""
         loop = self.loop
         members = tuple(cases)
-        future = future_of(self, members)
+        future = future_of(loop, members)
         if not loop.alive:
             return future
         for call in members:
@@ -175,7 +204,7 @@ class Calls:
                 self.emit(CreateTask(self.deps.new_id(), call.node, "completed", output=_NULL))
                 self.answer(call, _NULL)
                 return
-        self.loop.idle = self._answers = 0
+        self.loop.idle = 0
         for call in members:
             call.task = self.deps.new_id()
             self.emit(
@@ -199,8 +228,8 @@ class Calls:
 
     def answered(self) -> None:
         """A call was answered from memory. Too many in a row are a loop that never waits."""
-        self._answers += 1
-        if self._answers > ANSWERS_FROM_MEMORY:
+        self.loop.idle += ANSWERED
+        if self.loop.idle > IDLE_CALLBACKS:
             self.give_up_on(hot_loop(line_here()))
 
     def _kept(self, name: str) -> KeptSignal | None:
@@ -322,7 +351,7 @@ class Calls:
         for timer in timers:
             if timer.gone:
                 continue
-            self.loop.idle = self._answers = 0
+            self.loop.idle = 0
             if self.recorded is not None:
                 self.recorded.match_timer(timer)
                 continue

@@ -10,11 +10,12 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from asyncio import events
+from asyncio.events import _get_running_loop, _set_running_loop
 from collections.abc import AsyncGenerator, Callable, Coroutine
 from contextvars import Context, copy_context
 from math import isnan
-from typing import Any, Final, Protocol, Self
+from sys import get_asyncgen_hooks, set_asyncgen_hooks
+from typing import Any, ClassVar, Final, Protocol, Self
 
 import msgspec
 
@@ -52,6 +53,9 @@ class Ready(msgspec.Struct, eq=False):
 
 class Timer(Ready, eq=False, kw_only=True):
     """A callback for later. `due` in µs since the epoch; `node` is its place in the journal."""
+
+    #: It is no call: no attempt is executed for it.
+    how: ClassVar[None] = None
 
     loop: WorkflowLoop
     at: float
@@ -134,34 +138,43 @@ class WorkflowLoop(asyncio.AbstractEventLoop):
 
     # ------------------------------------------------------------------ running
 
-    def run_ready(self) -> None:
-        """Run until nothing is ready. Raises HotLoop when there is no end to it."""
-        if not self._ready:
+    def run_ready(
+        self, context: Context | None = None, callback: Any = None, argument: Any = None
+    ) -> None:
+        """Run a callback in its context, if one is given, and then on until nothing is ready.
+        Raises HotLoop when there is no end to it."""
+        if context is None and not self._ready:
             return
-        before = events._get_running_loop()
-        hooks = sys.get_asyncgen_hooks()
-        events._set_running_loop(self)
-        sys.set_asyncgen_hooks(_ignore, self._finalize)
+        before = _get_running_loop()
+        hooks = get_asyncgen_hooks()
+        _set_running_loop(self)
+        set_asyncgen_hooks(_ignore, self._finalize)
         outer = _leave() if SWAPS else None
-        turn, self.turn = self.turn, RUNNING
+        self.turn = RUNNING
         try:
-            while self._ready:
-                ready, self._ready = self._ready, []
-                for handle in ready:
-                    if not self.alive:
-                        return
-                    if handle.gone:
-                        continue
-                    self.idle += 1
-                    if self.idle > IDLE_CALLBACKS:
-                        raise HotLoop
-                    handle.context.run(handle.callback, *handle.args)
+            if context is not None:
+                context.run(callback, argument)
+            if self._ready:
+                self._run_all()
         finally:
-            self.turn = turn
+            self.turn = DECIDING
             if SWAPS:
                 _enter(outer)
-            sys.set_asyncgen_hooks(*hooks)
-            events._set_running_loop(before)
+            set_asyncgen_hooks(*hooks)
+            _set_running_loop(before)
+
+    def _run_all(self) -> None:
+        while self._ready:
+            ready, self._ready = self._ready, []
+            for handle in ready:
+                if not self.alive:
+                    return
+                if handle.gone:
+                    continue
+                self.idle += 1
+                if self.idle > IDLE_CALLBACKS:
+                    raise HotLoop
+                handle.context.run(handle.callback, *handle.args)
 
     def _finalize(self, generator: AsyncGenerator[Any, Any]) -> None:
         if self.alive:

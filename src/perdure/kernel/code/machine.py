@@ -12,12 +12,14 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from perdure.kernel.actions import ResolveWait, Transition
+from perdure.kernel.code.calls import NONE
 from perdure.kernel.code.codeless import decide_without_code
 from perdure.kernel.code.happened import HANDLERS
 from perdure.kernel.code.reopening import on_run_retried
 from perdure.kernel.code.running import Running
+from perdure.kernel.code.straight import straight_on
 from perdure.kernel.code.turns import AT_REST, DECIDING
-from perdure.kernel.events import Event, RunRetried
+from perdure.kernel.events import Event, NodeCompleted, RunRetried
 from perdure.kernel.protocol import Decision, Load
 from perdure.model.errors import InvalidRequest, StoreError
 
@@ -32,6 +34,8 @@ class CodeMachine(Running):
     def decide(self, event: Event) -> Transition | Load:
         """See kernel.protocol.Machine.decide. Raises Stuck too: the run stalls. With code that was
         given up, only the run's end is decided."""
+        if type(event) is NodeCompleted and (made := straight_on(self, event)) is not None:
+            return made
         handler = decide_without_code if self.given_up else _HANDLERS.get(type(event))
         if handler is None:
             raise InvalidRequest(f"unknown event {type(event).__name__}")
@@ -43,11 +47,8 @@ class CodeMachine(Running):
                 return Load(signals=tuple(apart))
         if calls.stuck is not None and not self.given_up:
             raise calls.stuck
-        now = self._deps.now()
-        now = max(now, run.at)
-        self.now = now
+        self.now = now = max(self.deps.now(), run.at)
         calls.actions = []
-        self._continued = 0
         before, run.at = run.at, now
         calls.loop.turn = DECIDING
         try:
@@ -61,8 +62,8 @@ class CodeMachine(Running):
             run.at = before
             return ignored if type(ignored) is Load else Transition(now, [], ignored)
         run.crashes = 0
-        calls = self.calls
-        actions, calls.actions = calls.actions, []
+        calls = self.calls  # others, where the code began anew
+        actions, calls.actions = calls.actions, NONE
         return Transition(now, actions, None, isinstance(actions[0], ResolveWait))
 
     def apply(self, event: Event) -> Decision:

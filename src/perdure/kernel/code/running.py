@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Coroutine, Generator, Sequence
+from contextvars import Context
 from typing import Any, Final, Protocol
 from zlib import crc32
 
@@ -68,8 +69,8 @@ class Running:
     """One run's code. `run` is its snapshot; `now` the time of what is being decided, in µs."""
 
     __slots__ = (
-        "_continued", "_deps", "_endless", "_program", "_root", "calls", "given_up", "handlings",
-        "now", "outputs", "past", "run",
+        "_continued", "_endless", "calls", "deps", "given_up", "handlings", "now", "outputs",
+        "past", "program", "root", "run",
     )  # fmt: skip
 
     def __init__(self, program: Program, run: Run, deps: Deps) -> None:
@@ -77,13 +78,14 @@ class Running:
         self.now = 0
         self.calls = Calls(run, deps)
         #: See kernel.protocol.Machine.handlings: of the step calls that have no outcome.
-        self.handlings = Handlings(self.calls)
-        self._program = program
-        self._deps = deps
-        self._root: asyncio.Task[Raw] | None = None
+        self.handlings = Handlings(self.calls.open)
+        self.program = program
+        self.deps = deps
+        #: The function's task, once it has begun.
+        self.root: asyncio.Task[Raw] | None = None
         #: Why the code is not run any more: only the run's end is decided (codeless.py).
         self.given_up = ""
-        #: How often the code has gone on as new within the event being decided.
+        #: How often the code has gone on as new within the turn that is under way.
         self._continued = 0
         #: It was told that nothing can make the code go on.
         self._endless = False
@@ -94,12 +96,15 @@ class Running:
 
     # ------------------------------------------------------------------ running
 
-    def run_on(self) -> None:
-        """Let the code run until it waits; record its end if it ended. Raises Stuck."""
-        calls, root = self.calls, self._root
+    def run_on(
+        self, context: Context | None = None, callback: Any = None, argument: Any = None
+    ) -> None:
+        """Let the code run until it waits, from a callback if one is given; record its end if it
+        ended. Raises Stuck."""
+        calls, root = self.calls, self.root
         calls.loop.now = self.now
         try:
-            calls.loop.run_ready()
+            calls.loop.run_ready(context, callback, argument)
         except HotLoop:
             self._hot()
         except (SystemExit, KeyboardInterrupt) as error:
@@ -127,16 +132,16 @@ class Running:
         """The code stands half-way: nothing more may be decided with it."""
         self.calls.stuck = Interrupted("the process ends in the middle of a turn")
         if isinstance(error, SystemExit):
-            self._deps.told(self.run, exits(error.code, line_in(error)))
+            self.deps.told(self.run, exits(error.code, line_in(error)))
 
     def _waits_for_ever(self, root: asyncio.Task[Raw]) -> None:
         if self.run.stopping is None:  # its end comes with its time to clean up
             self._endless = True
-            self._deps.told(self.run, endless(line_of(root)))
+            self.deps.told(self.run, endless(line_of(root)))
 
     def _hot(self) -> None:
         calls = self.calls
-        calls.stuck = calls.stuck or hot_loop(line_of(self._root))
+        calls.stuck = calls.stuck or hot_loop(line_of(self.root))
 
     def _turn_over(self) -> None:
         calls = self.calls
@@ -152,7 +157,7 @@ class Running:
         loop = self.calls.loop
         loop.began = loop.now = self.now
         loop.salt = _salt(self.run)
-        self._root = loop.begin(self._program.main(self.calls))
+        self.root = loop.begin(self.program.main(self.calls))
 
     #: See kernel.protocol.Machine.may_ask.
     may_ask: Final = True
@@ -185,10 +190,10 @@ class Running:
         if self._continued > _CONTINUED_AT_ONCE:
             before.stuck = hot_loop(" through continue_as_new")
             raise before.stuck
-        calls = self.calls = Calls(run, self._deps)
-        self.handlings = Handlings(calls)
+        calls = self.calls = Calls(run, self.deps)
+        self.handlings = Handlings(calls.open)
         calls.actions, calls.payloads = before.actions, before.payloads
-        kept, limit = run.signals, self._program.max_duration
+        kept, limit = run.signals, self.program.max_duration
         calls.emit(
             Continued(
                 run.definition, run.id, run.version, run.hash, run.python, input,
@@ -203,6 +208,7 @@ class Running:
         calls.emit(BeginRun())
         self.begin()
         self.run_on()
+        self._continued -= 1
 
     def _wind_up(self) -> None:
         """Tasks that the function did not wait for are cancelled, calls given up."""
@@ -230,7 +236,7 @@ class Running:
             return FinishRun("failed", failure=FailureRecord(Canceled.kind, message))
         error = root.exception()
         if error is not None:
-            return FinishRun("failed", failure=self._program.failure(error))
+            return FinishRun("failed", failure=self.program.failure(error))
         return FinishRun("completed", output=root.result())
 
     def close_down(self, finish: FinishRun) -> None:
@@ -276,7 +282,7 @@ class Running:
                 for action in transition.actions:
                     self._again(action, outputs, recorded, put_off)
                 self._turn()
-                root = self._root
+                root = self.root
                 if root is not None and calls.loop.alive and not recorded.lenient:
                     if root.done():
                         self._wind_up()
@@ -309,15 +315,15 @@ class Running:
 
     def stop(self) -> None:
         """One CancelledError at the function's current await."""
-        if self._root is not None and not self.calls.stop_seen:
+        if self.root is not None and not self.calls.stop_seen:
             self.calls.stop_seen = True
-            self._root.cancel()
+            self.root.cancel()
 
     def fail_call(self, node: str, failure: FailureRecord, attempt: int) -> None:
         """A call ended badly, for good."""
         call = self.calls.open[node]
         assert isinstance(call, Call)
-        self.calls.failed(node, self._program.error(failure, call, attempt + 1))
+        self.calls.failed(node, self.program.error(failure, call, attempt + 1))
 
     def give_up(self, why: str) -> list[str]:
         """Run the code no more, and let it go; see closing.close."""
@@ -328,21 +334,6 @@ class Running:
     def close(self) -> list[str]:
         """Let the code go; see closing.close."""
         return close(self.calls)
-
-    @property
-    def root(self) -> asyncio.Task[Raw] | None:
-        """The function's task."""
-        return self._root
-
-    @property
-    def program(self) -> Program:
-        """The workflow function."""
-        return self._program
-
-    @property
-    def deps(self) -> Deps:
-        """What the machine is given."""
-        return self._deps
 
 
 def _salt(run: Run) -> int:
