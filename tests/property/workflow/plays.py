@@ -34,13 +34,18 @@ def sometimes(crashes: Random) -> bool:
 
 
 def play(
-    workflow: Workflow[Any, Any], schedule: int, reload: Reload, *, retries: int = 0
+    workflow: Workflow[Any, Any],
+    schedule: int,
+    reload: Reload,
+    *,
+    retries: int = 0,
+    on: type[Board] = Board,
 ) -> tuple[list[bytes], int]:
     """The journal of a run, and how often it was reloaded. It is retried from anywhere, so many
     times, once it has ended."""
     chance, crashes = Random(schedule), Random(schedule + 1)
     cancel_at = chance.choice([None, None, None, chance.randint(1, 12)])
-    board = Board(workflow)
+    board = on(workflow)
     reloads = 0
     for move in range(MOVES * (1 + retries)):
         if board.run.status != "running":

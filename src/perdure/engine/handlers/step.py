@@ -61,7 +61,11 @@ class StepHandler:
             args, kwargs = step.packer.unpack(input)
         except InvalidRequest as error:
             raise Permanent(error) from error
-        done = self._tasks.perform(step, step.fn, step.is_async, context, args, kwargs)
+        done: Coroutine[Any, Any, Any] = (
+            step.fn(*args, **kwargs)
+            if step.is_async
+            else self._tasks.perform(step, step.fn, False, context, args, kwargs)
+        )
         return done if values is None else typed(values, done)
 
     async def close(self) -> None:

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Coroutine, Generator, Sequence
-from contextvars import Context
-from typing import Any, Final, Protocol
+from typing import Any, Final, NoReturn, Protocol
 from zlib import crc32
 
 from msgspec import Raw
@@ -96,54 +95,50 @@ class Running:
 
     # ------------------------------------------------------------------ running
 
-    def run_on(
-        self, context: Context | None = None, callback: Any = None, argument: Any = None
-    ) -> None:
-        """Let the code run until it waits, from a callback if one is given; record its end if it
-        ended. Raises Stuck."""
-        calls, root = self.calls, self.root
-        calls.loop.now = self.now
-        try:
-            calls.loop.run_ready(context, callback, argument)
-        except HotLoop:
-            self._hot()
-        except (SystemExit, KeyboardInterrupt) as error:
-            self._ends_process(error)
-            raise
-        if calls.stuck is not None or calls.new_timers:
-            self._turn_over()
-        if root is not None:
-            if root.done():
-                self._finish(root)
-            elif not calls.open and not self._endless:
-                self._waits_for_ever(root)
+    def run_on(self) -> None:
+        """Let the code run until it waits; record its end if it ended. Raises Stuck."""
+        self.calls.loop.now = self.now
+        self._turn()
+        self.rest()
 
     def _turn(self) -> None:
         try:
             self.calls.loop.run_ready()
-        except HotLoop:
-            self._hot()
-        except (SystemExit, KeyboardInterrupt) as error:
-            self._ends_process(error)
-            raise
-        self._turn_over()
+        except (HotLoop, SystemExit, KeyboardInterrupt) as error:
+            self.broken_off(error)
+        self.turn_over()
 
-    def _ends_process(self, error: BaseException) -> None:
-        """The code stands half-way: nothing more may be decided with it."""
-        self.calls.stuck = Interrupted("the process ends in the middle of a turn")
+    def broken_off(self, error: HotLoop | SystemExit | KeyboardInterrupt) -> NoReturn:
+        """Raises Stuck where the code runs on and on; the error where the process ends in the
+        middle of a turn."""
+        calls = self.calls
+        if isinstance(error, HotLoop):
+            stuck = calls.stuck = calls.stuck or hot_loop(line_of(self.root))
+            close(calls)
+            raise stuck from None
+        # It stands half-way: nothing more may be decided with it.
+        calls.stuck = Interrupted("the process ends in the middle of a turn")
         if isinstance(error, SystemExit):
             self.deps.told(self.run, exits(error.code, line_in(error)))
+        raise error
+
+    def rest(self) -> None:
+        """The code waits, or has ended."""
+        root = self.root
+        if root is None:
+            return
+        if root.done():
+            self._finish(root)
+        elif not self.calls.open and not self._endless:
+            self._waits_for_ever(root)
 
     def _waits_for_ever(self, root: asyncio.Task[Raw]) -> None:
         if self.run.stopping is None:  # its end comes with its time to clean up
             self._endless = True
             self.deps.told(self.run, endless(line_of(root)))
 
-    def _hot(self) -> None:
-        calls = self.calls
-        calls.stuck = calls.stuck or hot_loop(line_of(self.root))
-
-    def _turn_over(self) -> None:
+    def turn_over(self) -> None:
+        """What the code asked for at last is recorded. Raises Stuck, if it is."""
         calls = self.calls
         stuck = calls.stuck
         if stuck is None:

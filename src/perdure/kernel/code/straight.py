@@ -12,6 +12,7 @@ from typing import Any
 
 from perdure.kernel.actions import AnyAction, CompleteTask, Transition
 from perdure.kernel.code.calls import NONE
+from perdure.kernel.code.loop import HotLoop
 from perdure.kernel.code.running import Running
 from perdure.kernel.code.turns import AT_REST
 from perdure.kernel.events import NodeCompleted
@@ -36,12 +37,13 @@ def straight_on(machine: Running, event: NodeCompleted) -> Transition | None:
     ):
         return None
     future: Any = call.future
-    callbacks = future._callbacks
-    if callbacks is None or len(callbacks) != 1:
+    try:
+        ((resume, context),) = future._callbacks
+    except (TypeError, ValueError):  # nobody awaits it yet, or several do
         return None
-    ((resume, context),) = callbacks
-    before = run.at
-    machine.now = run.at = now = max(machine.deps.now(), before)
+    root: Any = machine.root  # it has begun
+    loop, before = calls.loop, run.at
+    loop.now = machine.now = run.at = now = max(machine.deps.now(), before)
     run.active -= 1
     run.completed = number = run.completed + 1
     nodes[node] = NodeState(task, "completed", attempt, None, number)
@@ -52,7 +54,14 @@ def straight_on(machine: Running, event: NodeCompleted) -> Transition | None:
     future.remove_done_callback(resume)
     future.set_result(event.output)
     try:
-        machine.run_on(context, resume, future)
+        try:
+            loop.run_ready(context, resume, future)
+        except (HotLoop, SystemExit, KeyboardInterrupt) as error:
+            machine.broken_off(error)
+        if calls.new_timers or not loop.alive:
+            machine.turn_over()
+        if not calls.open or root.done():
+            machine.rest()
     except BaseException:
         run.at = before
         raise
