@@ -8,12 +8,14 @@ from typing import Any
 import pytest
 from msgspec import Raw
 
-from perdure.kernel.actions import CreateTask, Transition
+from perdure.kernel.actions import Transition
 from perdure.kernel.code import machine
 from perdure.kernel.code.call import STEP, Call, CallFuture, How
 from perdure.kernel.code.calls import Calls
-from perdure.kernel.code.straight import straight_on
-from perdure.kernel.events import NodeCompleted
+from perdure.kernel.code.deciding import decide_generally
+from perdure.kernel.code.machine import CodeMachine
+from perdure.kernel.events import Event, NodeCompleted
+from perdure.kernel.protocol import Load
 from tests.property.workflow.plays import Reload, never, play, sometimes
 from tests.property.workflow.programs import program, workflow_of
 from tests.unit.kernel.code.board import Board, text
@@ -57,28 +59,30 @@ def generally(calls: Calls, node: str, input: Raw | None, how: How) -> CallFutur
 def test_a_step_is_decided_straight_as_it_is_generally(
     part: int, reload: Reload, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    taken = {True: 0, False: 0}
+    general = 0
 
-    def counted(*given: Any) -> Transition | None:
-        made = straight_on(*given)
-        if made is not None:
-            assert not made.ignored
-            taken[len(made.actions) > 1 and type(made.actions[1]) is CreateTask] += 1
-        return made
+    def counted(decider: CodeMachine, event: Event) -> Transition | Load:
+        nonlocal general
+        general += type(event) is NodeCompleted
+        return decide_generally(decider, event)
 
+    reports = {True: 0, False: 0}
     for number in range(PROGRAMS):
         seed = 4_000_000 + PROGRAMS * part + number
         journals = []
         for straight in (True, False):
-            random = Random(seed)
+            random, general = Random(seed), 0
             made = workflow_of(program(random), lives=1 + number % 2)
             with monkeypatch.context() as patched:
-                patched.setattr(machine, "straight_on", counted if straight else lambda *_: None)
-                if not straight:
+                if straight:
+                    patched.setattr(machine, "decide_generally", counted)
+                else:
+                    patched.setattr(CodeMachine, "decide", counted)
                     patched.setattr(Calls, "step", generally)
                 journal, _ = play(
                     made, random.randint(0, 10**9), reload, retries=number % 3, on=Doubtful
                 )
                 journals.append(journal)
+                reports[straight] += general
         assert journals[0] == journals[1], f"program of seed {seed}"
-    assert min(taken.values()) > PROGRAMS // 10
+    assert 0 < reports[True] < reports[False] - PROGRAMS // 5

@@ -77,6 +77,8 @@ class Call(msgspec.Struct, eq=False):
     task: str = ""
     #: While it is awaited and has no outcome.
     future: CallFuture | None = None
+    #: Whether a report of its first attempt is awaited, and nothing stands around the call.
+    first: bool = False
     signal: str | None = None
     due: int | None = None
     index: int = 0

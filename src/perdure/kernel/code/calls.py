@@ -113,7 +113,7 @@ class Calls:
             return self.dispatch(Call(node, STEP, input, how))
         task = self.deps.new_id()
         future = CallFuture(loop=loop)
-        self.open[node] = call = Call(node, STEP, None, how, task, future)
+        self.open[node] = call = Call(node, STEP, None, how, task, future, True)
         future.members = (call,)
         self.made = True
         loop.idle = 0

@@ -111,6 +111,7 @@ def on_node_failed(machine: Running, event: NodeFailed) -> str | None:
         due = when_again(call.how.policy, event, state.first_due, machine.now, machine.deps.roll)
     if due is not None:
         calls.emit(RetryTask(event.task, node, event.attempt, failure, due))
+        call.first = False
         return None
     calls.emit(FailTask(event.task, node, event.attempt, failure))
     machine.fail_call(node, failure, event.attempt)

@@ -54,8 +54,9 @@ class Ready(msgspec.Struct, eq=False):
 class Timer(Ready, eq=False, kw_only=True):
     """A callback for later. `due` in µs since the epoch; `node` is its place in the journal."""
 
-    #: It is no call: no attempt is executed for it.
+    #: It is no call: no attempt is executed for it, and none reports.
     how: ClassVar[None] = None
+    first: ClassVar[bool] = False
 
     loop: WorkflowLoop
     at: float

@@ -1,29 +1,25 @@
 """CodeMachine: decides for a run of a workflow function by running it on.
 
 An event's outcome resolves the call that awaited it, the code runs until it waits again, and what
-it asked for on the way is the transition. Decisions cannot be rolled back, since code ran: so
-everything that can be refused or has to be loaded comes before, and code that cannot go on stops
-the run with nothing recorded (`Stuck`).
+it asked for on the way is the transition. What is most often decided, that a step completed at its
+first attempt, is decided in place; all else, and whatever is out of the ordinary, by the handlers
+(deciding.py). Both come to the same, action for action.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, Final
+from typing import Any
 
-from perdure.kernel.actions import ResolveWait, Transition
+from perdure.kernel.actions import AnyAction, CompleteTask, Transition
 from perdure.kernel.code.calls import NONE
-from perdure.kernel.code.codeless import decide_without_code
-from perdure.kernel.code.happened import HANDLERS
-from perdure.kernel.code.reopening import on_run_retried
+from perdure.kernel.code.deciding import decide_generally
+from perdure.kernel.code.loop import HotLoop
 from perdure.kernel.code.running import Running
-from perdure.kernel.code.straight import straight_on
-from perdure.kernel.code.turns import AT_REST, DECIDING
-from perdure.kernel.events import Event, NodeCompleted, RunRetried
+from perdure.kernel.code.turns import AT_REST
+from perdure.kernel.events import Event, NodeCompleted
 from perdure.kernel.protocol import Decision, Load
-from perdure.model.errors import InvalidRequest, StoreError
-
-_HANDLERS: Final[dict[type, Callable[[Any, Any], Any]]] = {**HANDLERS, RunRetried: on_run_retried}
+from perdure.kernel.run import NodeState
+from perdure.model.errors import StoreError
 
 
 class CodeMachine(Running):
@@ -34,37 +30,54 @@ class CodeMachine(Running):
     def decide(self, event: Event) -> Transition | Load:
         """See kernel.protocol.Machine.decide. Raises Stuck too: the run stalls. With code that was
         given up, only the run's end is decided."""
-        if type(event) is NodeCompleted and (made := straight_on(self, event)) is not None:
-            return made
-        handler = decide_without_code if self.given_up else _HANDLERS.get(type(event))
-        if handler is None:
-            raise InvalidRequest(f"unknown event {type(event).__name__}")
-        calls, run = self.calls, self.run
-        if run.signals and not self.given_up:
-            apart = [kept.id for kept in run.signals if kept.payload is None]
-            apart = [id for id in apart if id not in calls.payloads]
-            if apart:
-                return Load(signals=tuple(apart))
-        if calls.stuck is not None and not self.given_up:
-            raise calls.stuck
-        self.now = now = max(self.deps.now(), run.at)
-        calls.actions = []
-        before, run.at = run.at, now
-        calls.loop.turn = DECIDING
+        if type(event) is not NodeCompleted:
+            return decide_generally(self, event)
+        run, calls, node, task = self.run, self.calls, event.node, event.task
+        call: Any = calls.open.get(node)
+        if (
+            call is None
+            or not call.first
+            or call.task != task
+            or event.attempt
+            or run.signals
+            or calls.stuck is not None
+        ):
+            return decide_generally(self, event)
+        future = call.future
         try:
-            ignored = handler(self, event)
+            ((resume, context),) = future._callbacks
+        except (TypeError, ValueError):  # no task awaits it, or several do
+            return decide_generally(self, event)
+        # From here on it is decided. The one task that waits is resumed at once, not by way of the
+        # loop's callbacks.
+        loop, before = calls.loop, run.at
+        loop.now = self.now = run.at = now = max(self.deps.now(), before)
+        run.active -= 1
+        run.completed = number = run.completed + 1
+        run.nodes[node] = NodeState(task, "completed", 0, None, number)
+        actions: list[AnyAction] = [CompleteTask(task, node, 0, event.output)]
+        calls.actions = actions
+        del calls.open[node]
+        call.future = None  # they refer to one another
+        future.remove_done_callback(resume)
+        future.set_result(event.output)
+        try:
+            try:
+                loop.run_ready(context, resume, future)
+            except (HotLoop, SystemExit, KeyboardInterrupt) as error:
+                self.broken_off(error)
+            if calls.new_timers or not loop.alive:
+                self.turn_over()
+            if not calls.open or self.root.done():  # type: ignore[union-attr]  # it has begun
+                self.rest()
         except BaseException:
             run.at = before
             raise
         finally:
-            self.calls.loop.turn = AT_REST
-        if ignored is not None:
-            run.at = before
-            return ignored if type(ignored) is Load else Transition(now, [], ignored)
+            calls = self.calls  # others, where the code began anew
+            calls.actions, calls.loop.turn = NONE, AT_REST
         run.crashes = 0
-        calls = self.calls  # others, where the code began anew
-        actions, calls.actions = calls.actions, NONE
-        return Transition(now, actions, None, isinstance(actions[0], ResolveWait))
+        return Transition(now, actions)
 
     def apply(self, event: Event) -> Decision:
         """See kernel.protocol.Machine.apply."""
