@@ -10,7 +10,7 @@ from perdure.codec.failures import failure_from, record_failure
 from perdure.flow.codec import read_in, written_in
 from perdure.flow.context import Context
 from perdure.flow.typed import or_null
-from perdure.kernel.code.call import CHILD, SPAWN, STEP, Call
+from perdure.kernel.code.call import CHILD, SPAWN, STEP, AnyCall
 from perdure.kernel.code.calls import Calls
 from perdure.model.errors import RunFailed, StepFailed
 from perdure.model.failure import FailureRecord
@@ -49,7 +49,7 @@ class FunctionProgram:
         """What is recorded of the exception that ended the function."""
         return record_failure(error)
 
-    def error(self, failure: FailureRecord, call: Call, attempt: int, /) -> BaseException:
+    def error(self, failure: FailureRecord, call: AnyCall, attempt: int, /) -> BaseException:
         """What a call raises that ended so."""
         if call.kind in (CHILD, SPAWN):
             return failure_from(failure, RunFailed)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Protocol, Self, TypeAlias
 
 import msgspec
 from msgspec import Raw
@@ -77,8 +77,8 @@ class Call(msgspec.Struct, eq=False):
     task: str = ""
     #: While it is awaited and has no outcome.
     future: CallFuture | None = None
-    #: Whether a report of its first attempt is awaited, and nothing stands around the call.
-    first: bool = False
+    #: See StepFuture.
+    first: ClassVar[bool] = False
     signal: str | None = None
     due: int | None = None
     index: int = 0
@@ -106,6 +106,39 @@ class CallFuture(asyncio.Future[Any]):
         if loop.alive:
             loop.timers.given_up(self.members)
         return True
+
+
+class StepFuture(CallFuture):
+    """A step's call that is its own future: of most calls nothing else is to be kept. It was asked
+    for live, with nothing around it that has to know, and its first attempt has not ended. It has
+    what a Call has; what it lets a Call say is the same for all of them."""
+
+    __slots__ = ("how", "node", "task")
+    node: str
+    how: How
+    task: str
+    first: ClassVar[bool] = True
+    kind: ClassVar[str] = STEP
+    signal: ClassVar[None] = None
+    child: ClassVar[None] = None
+    cleaning: ClassVar[bool] = False
+
+    @property
+    def future(self) -> Self:
+        """What its outcome resolves."""
+        return self
+
+    @property
+    def members(self) -> tuple[Any, ...]:  # type: ignore[override]  # there is no other
+        """The calls that it resolves."""
+        return (self,)
+
+    def again(self) -> Call:
+        """The call from its second attempt on."""
+        return Call(self.node, STEP, None, self.how, self.task, self)
+
+
+AnyCall: TypeAlias = Call | StepFuture
 
 
 def future_of(loop: WorkflowLoop, members: tuple[Call, ...]) -> CallFuture:

@@ -30,9 +30,11 @@ from perdure.kernel.code.call import (
     SPAWN,
     STEP,
     WAIT,
+    AnyCall,
     Call,
     CallFuture,
     How,
+    StepFuture,
     future_of,
 )
 from perdure.kernel.code.lines import line_here
@@ -76,7 +78,7 @@ class Calls:
         #: Why the code cannot go on, once it cannot.
         self.stuck: Stuck | None = None
         #: Node → its call, while it has no outcome.
-        self.open: dict[str, Call | Timer] = {}
+        self.open: dict[str, AnyCall | Timer] = {}
         #: Signal name → the waits for it, longest waiting first.
         self.waiting: dict[str, list[Call]] = {}
         #: Payloads of kept signals that stand apart, loaded before the code runs.
@@ -112,9 +114,8 @@ class Calls:
         ):
             return self.dispatch(Call(node, STEP, input, how))
         task = self.deps.new_id()
-        future = CallFuture(loop=loop)
-        self.open[node] = call = Call(node, STEP, None, how, task, future, True)
-        future.members = (call,)
+        self.open[node] = future = StepFuture(loop=loop)
+        future.node, future.how, future.task = node, how, task
         self.made = True
         loop.idle = 0
         run.active += 1
@@ -262,6 +263,9 @@ class Calls:
         if isinstance(call, Timer):
             self.loop.fire(call)
             return
+        if isinstance(call, StepFuture):
+            call.set_result(output)
+            return
         future = call.future
         assert future is not None
         if call.kind != WAIT:
@@ -276,7 +280,7 @@ class Calls:
         call = self.open.pop(node)
         assert not isinstance(call, Timer), "a loop's timer does not fail"
         assert call.future is not None
-        if call.kind == WAIT:
+        if isinstance(call, Call) and call.kind == WAIT:
             self._won(call)
         call.future.set_exception(error)
 
@@ -290,7 +294,7 @@ class Calls:
 
     # ------------------------------------------------------------------ giving up
 
-    def given_up(self, members: Sequence[Call]) -> None:
+    def given_up(self, members: Sequence[AnyCall]) -> None:
         """The code cancelled the future of these calls: nothing of them stays behind."""
         if not self.loop.alive:
             return
@@ -298,8 +302,8 @@ class Calls:
             if self.open.pop(call.node, None) is not None:
                 self._end(call)
 
-    def _end(self, call: Call) -> None:
-        if call.signal is not None:
+    def _end(self, call: AnyCall) -> None:
+        if isinstance(call, Call) and call.signal is not None:
             self.forget_wait(call)
         if self.recorded is not None:
             self.recorded.gave_up(call.node)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from perdure.kernel.code.call import Call
+from perdure.kernel.code.call import AnyCall
 from perdure.kernel.code.loop import Timer
 from perdure.kernel.protocol import Handling
 
@@ -17,7 +17,7 @@ class Handlings(Mapping[str, Handling]):
 
     __slots__ = ("_open",)
 
-    def __init__(self, open: Mapping[str, Call | Timer]) -> None:
+    def __init__(self, open: Mapping[str, AnyCall | Timer]) -> None:
         self._open = open
 
     def __getitem__(self, node: str) -> Handling:

@@ -23,8 +23,9 @@ from perdure.kernel.actions import (
     RetryTask,
     SetPaused,
 )
-from perdure.kernel.code.call import Call
+from perdure.kernel.code.call import StepFuture
 from perdure.kernel.code.children import on_child_finished, on_child_started
+from perdure.kernel.code.loop import Timer
 from perdure.kernel.code.running import Running, stopped
 from perdure.kernel.events import (
     ChildFinished,
@@ -104,14 +105,15 @@ def on_node_failed(machine: Running, event: NodeFailed) -> str | None:
         return ignored
     node, failure, calls = event.node, event.failure, machine.calls
     call = calls.open[node]
-    assert isinstance(call, Call) and call.how is not None  # noqa: PT018
+    assert not isinstance(call, Timer) and call.how is not None  # noqa: PT018
     due = None
     if machine.run.stopping is None or call.cleaning:
         state = machine.run.nodes[node]
         due = when_again(call.how.policy, event, state.first_due, machine.now, machine.deps.roll)
     if due is not None:
         calls.emit(RetryTask(event.task, node, event.attempt, failure, due))
-        call.first = False
+        if isinstance(call, StepFuture):
+            calls.open[node] = call.again()
         return None
     calls.emit(FailTask(event.task, node, event.attempt, failure))
     machine.fail_call(node, failure, event.attempt)

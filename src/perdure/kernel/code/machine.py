@@ -43,9 +43,8 @@ class CodeMachine(Running):
             or calls.stuck is not None
         ):
             return decide_generally(self, event)
-        future = call.future
         try:
-            ((resume, context),) = future._callbacks
+            ((resume, context),) = call._callbacks
         except (TypeError, ValueError):  # no task awaits it, or several do
             return decide_generally(self, event)
         # From here on it is decided. The one task that waits is resumed at once, not by way of the
@@ -58,12 +57,11 @@ class CodeMachine(Running):
         actions: list[AnyAction] = [CompleteTask(task, node, 0, event.output)]
         calls.actions = actions
         del calls.open[node]
-        call.future = None  # they refer to one another
-        future.remove_done_callback(resume)
-        future.set_result(event.output)
+        call.remove_done_callback(resume)
+        call.set_result(event.output)
         try:
             try:
-                loop.run_ready(context, resume, future)
+                loop.run_ready(context, resume, call)
             except (HotLoop, SystemExit, KeyboardInterrupt) as error:
                 self.broken_off(error)
             if calls.new_timers or not loop.alive:

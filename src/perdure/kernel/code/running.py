@@ -25,7 +25,7 @@ from perdure.kernel.actions import (
     ResolveWait,
     Transition,
 )
-from perdure.kernel.code.call import Call
+from perdure.kernel.code.call import AnyCall, Call
 from perdure.kernel.code.calls import Calls
 from perdure.kernel.code.closing import close
 from perdure.kernel.code.handlings import Handlings
@@ -60,7 +60,7 @@ class Program(Protocol):
     def failure(self, error: BaseException, /) -> FailureRecord:
         """What is recorded of the exception that ended the function."""
 
-    def error(self, failure: FailureRecord, call: Call, attempt: int, /) -> BaseException:
+    def error(self, failure: FailureRecord, call: AnyCall, attempt: int, /) -> BaseException:
         """What a call raises that ended so; `attempt` from 1."""
 
 
@@ -317,7 +317,7 @@ class Running:
     def fail_call(self, node: str, failure: FailureRecord, attempt: int) -> None:
         """A call ended badly, for good."""
         call = self.calls.open[node]
-        assert isinstance(call, Call)
+        assert not isinstance(call, Timer)
         self.calls.failed(node, self.program.error(failure, call, attempt + 1))
 
     def give_up(self, why: str) -> list[str]:
