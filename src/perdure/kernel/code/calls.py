@@ -7,9 +7,10 @@ differs stops the run. Owns node ids and open calls; what resolves them is the m
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextvars import Context
 from hashlib import blake2b
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 from msgspec import Raw
@@ -55,6 +56,8 @@ DIGEST_OVER: Final = 1024
 ANSWERED: Final = 10
 #: The actions of no transition: nothing is recorded while nothing is decided.
 NONE: Final[Any] = ()
+#: Values that stand apart, while none is needed: most runs need none.
+EMPTY: Final[Mapping[str, Raw]] = MappingProxyType({})
 _NULL: Final = Raw(b"null")
 _GIVEN_UP: Final = FailureRecord(Canceled.kind, "the workflow gave it up", permanent=True)
 
@@ -82,7 +85,7 @@ class Calls:
         #: Signal name → the waits for it, longest waiting first.
         self.waiting: dict[str, list[Call]] = {}
         #: Payloads of kept signals that stand apart, loaded before the code runs.
-        self.payloads: dict[str, Raw] = {}
+        self.payloads: Mapping[str, Raw] = EMPTY
         #: Whether the code has been told to end.
         self.stop_seen = False
         #: Whether it has made a call that may have an effect.

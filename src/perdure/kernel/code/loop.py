@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 import sys
 from asyncio.events import _get_running_loop, _set_running_loop
-from collections.abc import AsyncGenerator, Callable, Coroutine
+from collections.abc import AsyncGenerator, Callable, Coroutine, Sequence
 from contextvars import Context, copy_context
 from math import isnan
 from sys import get_asyncgen_hooks, set_asyncgen_hooks
@@ -128,10 +128,11 @@ class WorkflowLoop(asyncio.AbstractEventLoop):
         #: Callbacks run since the workflow last asked for something new.
         self.idle = 0
         #: What went wrong where nobody looked, as asyncio tells it.
-        self.untold: list[dict[str, Any]] = []
+        self.untold: Sequence[dict[str, Any]] = ()
         #: A list, replaced as it is worked off: an empty deque takes more than half a kilobyte.
         self._ready: list[Ready] = []
-        #: Those that are not done, by their places, oldest first.
+        #: The first task, and those of the others that are not done, by their places, oldest first.
+        self._main: asyncio.Task[Any] | None = None
         self._tasks: dict[int, asyncio.Task[Any]] = {}
         #: Made for the second task, if there is one.
         self._plain: Context | None = None
@@ -191,10 +192,12 @@ class WorkflowLoop(asyncio.AbstractEventLoop):
     @property
     def tasks(self) -> list[asyncio.Task[Any]]:
         """The tasks that are not done, oldest first."""
-        return [task for task in self._tasks.values() if not task.done()]
+        tasks = () if self._main is None else (self._main,)
+        return [task for task in (*tasks, *self._tasks.values()) if not task.done()]
 
     def forget_tasks(self) -> None:
         """The run has ended: its tasks are nobody's any more."""
+        self._main = None
         self._tasks.clear()
         self._ready.clear()
 
@@ -256,6 +259,7 @@ class WorkflowLoop(asyncio.AbstractEventLoop):
             coro.close()
             return self.create_future()  # type: ignore[return-value]  # it never ends
         task = self._new_task(coro, name, context)
+        self._tasks[task.place] = task
         # One that is done is nobody's but the code's: if it failed and is let go of unseen, asyncio
         # tells.
         if self._plain is None:
@@ -266,20 +270,20 @@ class WorkflowLoop(asyncio.AbstractEventLoop):
     def begin(self, coro: Coroutine[Any, Any, Any]) -> asyncio.Task[Any]:
         """The run's first task, with whose end all ends."""
         context = copy_context()
-        context.run(SCOPE.set, None)  # whatever runs in its name stands in scopes of its own
-        return self._new_task(coro, "main", context)
+        if SCOPE.get() is not None:  # whatever runs in its name stands in scopes of its own
+            context.run(SCOPE.set, None)
+        self._main = self._new_task(coro, "main", context)
+        return self._main
 
     def _new_task(
         self, coro: Coroutine[Any, Any, Any], name: str | None, context: Context | None
     ) -> WorkflowTask:
         # asyncio's own default counts all tasks of the process: not the same on replay.
         self._count += 1
-        task = WorkflowTask(
+        return WorkflowTask(
             self.salt + self._count, coro, loop=self, name=name or f"task-{self._count}",
             context=context,
         )  # fmt: skip
-        self._tasks[task.place] = task
-        return task
 
     def _forget(self, task: Any) -> None:
         self._tasks.pop(task.place, None)
@@ -299,7 +303,7 @@ class WorkflowLoop(asyncio.AbstractEventLoop):
     def call_exception_handler(self, context: dict[str, Any]) -> None:
         """Keep what asyncio has to tell, the first time; the engine logs it."""
         if self.alive and self.timers.recorded is None:
-            self.untold.append(context)
+            self.untold = (*self.untold, context)
 
     def default_exception_handler(self, context: dict[str, Any]) -> None:
         """The same."""

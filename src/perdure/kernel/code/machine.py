@@ -84,9 +84,9 @@ class CodeMachine(Running):
             for id in made.signals:
                 if id not in answer.signals:
                     raise StoreError(f"the recorded payload of signal {id} was not found")
-                self.calls.payloads[id] = answer.signals[id]
             for node in made.outputs:
                 if node not in answer.outputs:
                     raise StoreError(f"the recorded output of node {node} was not found")
-                self.outputs[node] = answer.outputs[node]
+            self.calls.payloads = {**self.calls.payloads, **answer.signals}
+            self.outputs = {**self.outputs, **answer.outputs}
         return made

@@ -7,7 +7,7 @@ it go on stands in happened.py.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine, Generator, Sequence
+from collections.abc import Coroutine, Generator, Mapping, Sequence
 from typing import Any, Final, NoReturn, Protocol
 from zlib import crc32
 
@@ -26,7 +26,7 @@ from perdure.kernel.actions import (
     Transition,
 )
 from perdure.kernel.code.call import AnyCall, Call
-from perdure.kernel.code.calls import Calls
+from perdure.kernel.code.calls import EMPTY, Calls
 from perdure.kernel.code.closing import close
 from perdure.kernel.code.handlings import Handlings
 from perdure.kernel.code.lines import line_in, line_of
@@ -91,7 +91,7 @@ class Running:
         #: Of a run that has ended and is to be retried: its journal, and recorded outputs that
         #: stand apart from it.
         self.past: Sequence[Transition] = ()
-        self.outputs: dict[str, Raw] = {}
+        self.outputs: Mapping[str, Raw] = EMPTY
 
     # ------------------------------------------------------------------ running
 
@@ -263,7 +263,7 @@ class Running:
         self.replay(script, outputs, {})
         self.calls.loop.turn = AT_REST
 
-    def replay(self, script: Script, outputs: dict[str, Raw], put_off: dict[str, Any]) -> None:
+    def replay(self, script: Script, outputs: Mapping[str, Raw], put_off: dict[str, Any]) -> None:
         """Feed recorded transitions, comparing what the code asks for; what a retry lets it ask
         for again is put off."""
         calls = self.calls
@@ -290,7 +290,7 @@ class Running:
         calls.recorded = None
 
     def _again(
-        self, action: Any, outputs: dict[str, Raw], recorded: Recorded, put_off: dict[str, Any]
+        self, action: Any, outputs: Mapping[str, Raw], recorded: Recorded, put_off: dict[str, Any]
     ) -> None:
         """The part of a recorded transition that made the code go on."""
         calls, kind = self.calls, type(action)
