@@ -67,7 +67,7 @@ class Calls:
 
     __slots__ = (
         "_counts", "_patches", "actions", "deps", "loop", "made", "new_timers",
-        "open", "payloads", "plain", "recorded", "run", "stop_seen", "stuck", "waiting",
+        "open", "payloads", "plain", "recorded", "run", "stop_seen", "stuck",
     )  # fmt: skip
 
     def __init__(self, run: Run, deps: Deps) -> None:
@@ -80,10 +80,8 @@ class Calls:
         self.recorded: Recorded | None = None
         #: Why the code cannot go on, once it cannot.
         self.stuck: Stuck | None = None
-        #: Node → its call, while it has no outcome.
+        #: Node → its call, while it has no outcome; the one that is open longest first.
         self.open: dict[str, AnyCall | Timer] = {}
-        #: Signal name → the waits for it, longest waiting first.
-        self.waiting: dict[str, list[Call]] = {}
         #: Payloads of kept signals that stand apart, loaded before the code runs.
         self.payloads: Mapping[str, Raw] = EMPTY
         #: Whether the code has been told to end.
@@ -221,8 +219,16 @@ class Calls:
     def opened(self, call: Call) -> None:
         """A wait that has begun."""
         self.open[call.node] = call
-        if call.signal is not None:
-            self.waiting.setdefault(call.signal, []).append(call)
+
+    def waiting_for(self, signal: str) -> Call | None:
+        """The wait for a signal that has waited longest. Looked for among all that is open: an
+        index of it would cost every run that waits more than this costs the few that wait for
+        much."""
+        for call in self.open.values():
+            if call.signal == signal:
+                assert isinstance(call, Call)
+                return call
+        return None
 
     def answer(self, call: Call, payload: Raw) -> None:
         """A wait whose outcome was there when it was asked for."""
@@ -289,8 +295,6 @@ class Calls:
 
     def _won(self, call: Call) -> None:
         """The other cases of a wait end with the first: nothing of a loser stays live."""
-        if call.signal is not None:
-            self.forget_wait(call)
         assert call.future is not None
         if len(call.future.members) > 1:
             self.given_up([other for other in call.future.members if other is not call])
@@ -306,8 +310,6 @@ class Calls:
                 self._end(call)
 
     def _end(self, call: AnyCall) -> None:
-        if isinstance(call, Call) and call.signal is not None:
-            self.forget_wait(call)
         if self.recorded is not None:
             self.recorded.gave_up(call.node)
         elif call.kind != WAIT:
@@ -316,14 +318,6 @@ class Calls:
             self.emit_for_run(CancelTasks(_GIVEN_UP, (call.node,), "canceled"))
         else:
             self.emit(ResolveWait(call.task, call.node, "canceled", failure=_GIVEN_UP))
-
-    def forget_wait(self, call: Call) -> None:
-        """A wait for a signal has ended."""
-        assert call.signal is not None
-        queue = self.waiting[call.signal]
-        queue.remove(call)
-        if not queue:
-            del self.waiting[call.signal]
 
     # ------------------------------------------------------------------ the loop's timers
 
@@ -378,7 +372,6 @@ class Calls:
         """The run's code is gone: nothing of it is awaited any more."""
         self.loop.forget_tasks()
         self.open.clear()
-        self.waiting.clear()
 
     def give_up_on(self, stuck: Stuck) -> NoReturn:
         """The code cannot go on; it gets no more answers."""

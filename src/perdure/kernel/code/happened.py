@@ -153,11 +153,10 @@ def on_signal_received(machine: Running, event: SignalReceived) -> str | None:
     if any(kept.id == event.id for kept in machine.run.signals):
         return f"signal {event.id} is kept already: this one is a duplicate"
     calls = machine.calls
-    waiting = calls.waiting.get(event.name)
-    if not waiting:
+    call = calls.waiting_for(event.name)
+    if call is None:
         calls.emit(BufferSignal(event.id, event.name, payload))
         return None
-    call = waiting[0]
     value = payload if payload is not None else Raw(b"null")
     calls.emit(ResolveWait(call.task, call.node, "completed", output=value))
     calls.completed(call.node, value)

@@ -57,6 +57,7 @@ class Timer(Ready, eq=False, kw_only=True):
     #: It is no call: no attempt is executed for it, and none reports.
     how: ClassVar[None] = None
     first: ClassVar[bool] = False
+    signal: ClassVar[None] = None
 
     loop: WorkflowLoop
     at: float
@@ -131,10 +132,10 @@ class WorkflowLoop(asyncio.AbstractEventLoop):
         self.untold: Sequence[dict[str, Any]] = ()
         #: A list, replaced as it is worked off: an empty deque takes more than half a kilobyte.
         self._ready: list[Ready] = []
-        #: The first task, and those of the others that are not done, by their places, oldest first.
         self._main: asyncio.Task[Any] | None = None
-        self._tasks: dict[int, asyncio.Task[Any]] = {}
-        #: Made for the second task, if there is one.
+        #: Those beside it that are not done, by their places, oldest first; and the context in
+        #: which they are forgotten. Made for the first of them, if there is one.
+        self._tasks: dict[int, asyncio.Task[Any]] | None = None
         self._plain: Context | None = None
         self._count = 0
 
@@ -193,12 +194,12 @@ class WorkflowLoop(asyncio.AbstractEventLoop):
     def tasks(self) -> list[asyncio.Task[Any]]:
         """The tasks that are not done, oldest first."""
         tasks = () if self._main is None else (self._main,)
-        return [task for task in (*tasks, *self._tasks.values()) if not task.done()]
+        others = () if self._tasks is None else self._tasks.values()
+        return [task for task in (*tasks, *others) if not task.done()]
 
     def forget_tasks(self) -> None:
         """The run has ended: its tasks are nobody's any more."""
-        self._main = None
-        self._tasks.clear()
+        self._main = self._tasks = None
         self._ready.clear()
 
     def release(self) -> None:
@@ -259,11 +260,11 @@ class WorkflowLoop(asyncio.AbstractEventLoop):
             coro.close()
             return self.create_future()  # type: ignore[return-value]  # it never ends
         task = self._new_task(coro, name, context)
+        if self._tasks is None:
+            self._tasks, self._plain = {}, Context()
         self._tasks[task.place] = task
         # One that is done is nobody's but the code's: if it failed and is let go of unseen, asyncio
         # tells.
-        if self._plain is None:
-            self._plain = Context()
         task.add_done_callback(self._forget, context=self._plain)
         return task
 
@@ -286,7 +287,8 @@ class WorkflowLoop(asyncio.AbstractEventLoop):
         )  # fmt: skip
 
     def _forget(self, task: Any) -> None:
-        self._tasks.pop(task.place, None)
+        if self._tasks is not None:
+            self._tasks.pop(task.place, None)
 
     #: Never: slow callbacks are the engine's to notice. Every future asks: `bool()` is no call of
     #: ours.
