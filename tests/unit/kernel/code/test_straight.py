@@ -156,6 +156,7 @@ def test_a_turn_that_breaks_off_records_nothing_and_nothing_comes_after(
 
         task = asyncio.ensure_future(aside())
         await send(2)
+        await send(3)
         await task
 
     board = Board(orders)
