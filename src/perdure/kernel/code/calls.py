@@ -116,7 +116,9 @@ class Calls:
             return self.dispatch(Call(node, STEP, input, how))
         task = self.deps.new_id()
         self.open[node] = future = StepFuture(loop=loop)
-        future.node, future.how, future.task = node, how, task
+        future.node = node
+        future.how = how
+        future.task = task
         self.made = True
         loop.idle = 0
         run.active += 1

@@ -152,7 +152,8 @@ class WorkflowLoop(asyncio.AbstractEventLoop):
         hooks = get_asyncgen_hooks()
         _set_running_loop(self)
         set_asyncgen_hooks(_ignore, self._finalize)
-        outer = _leave() if SWAPS else None
+        if SWAPS:
+            outer = _leave()
         self.turn = RUNNING
         try:
             if context is not None:
@@ -193,9 +194,10 @@ class WorkflowLoop(asyncio.AbstractEventLoop):
     @property
     def tasks(self) -> list[asyncio.Task[Any]]:
         """The tasks that are not done, oldest first."""
-        tasks = () if self._main is None else (self._main,)
-        others = () if self._tasks is None else self._tasks.values()
-        return [task for task in (*tasks, *others) if not task.done()]
+        tasks = [] if self._main is None or self._main.done() else [self._main]
+        if self._tasks:
+            tasks += [task for task in self._tasks.values() if not task.done()]
+        return tasks
 
     def forget_tasks(self) -> None:
         """The run has ended: its tasks are nobody's any more."""

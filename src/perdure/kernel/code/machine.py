@@ -13,7 +13,6 @@ from typing import Any
 from perdure.kernel.actions import AnyAction, CompleteTask, Transition
 from perdure.kernel.code.calls import NONE
 from perdure.kernel.code.deciding import decide_generally
-from perdure.kernel.code.loop import HotLoop
 from perdure.kernel.code.running import Running
 from perdure.kernel.code.turns import AT_REST
 from perdure.kernel.events import Event, NodeCompleted
@@ -50,7 +49,7 @@ class CodeMachine(Running):
         # From here on it is decided. The one task that waits is resumed at once, not by way of the
         # loop's callbacks.
         loop, before = calls.loop, run.at
-        loop.now = self.now = run.at = now = max(self.deps.now(), before)
+        loop.now = run.at = now = max(self.deps.now(), before)
         run.active -= 1
         run.completed = number = run.completed + 1
         run.nodes[node] = NodeState(task, "completed", 0, None, number)
@@ -60,20 +59,20 @@ class CodeMachine(Running):
         call.remove_done_callback(resume)
         call.set_result(event.output)
         try:
-            try:
-                loop.run_ready(context, resume, call)
-            except (HotLoop, SystemExit, KeyboardInterrupt) as error:
-                self.broken_off(error)
+            loop.run_ready(context, resume, call)
             if calls.new_timers or not loop.alive:
                 self.turn_over()
             if not calls.open or self.root.done():  # type: ignore[union-attr]  # it has begun
+                self.now = now
                 self.rest()
-        except BaseException:
-            run.at = before
-            raise
-        finally:
-            calls = self.calls  # others, where the code began anew
+                calls = self.calls  # others, where the code began anew
+        except BaseException as error:
+            run.at, calls = before, self.calls
             calls.actions, calls.loop.turn = NONE, AT_REST
+            self.broken_off(error)
+            raise
+        calls.actions = NONE
+        calls.loop.turn = AT_REST
         run.crashes = 0
         return Transition(now, actions)
 

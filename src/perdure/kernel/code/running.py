@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Coroutine, Generator, Mapping, Sequence
-from typing import Any, Final, NoReturn, Protocol
+from typing import Any, Final, Protocol
 from zlib import crc32
 
 from msgspec import Raw
@@ -104,23 +104,25 @@ class Running:
     def _turn(self) -> None:
         try:
             self.calls.loop.run_ready()
-        except (HotLoop, SystemExit, KeyboardInterrupt) as error:
+        except BaseException as error:
             self.broken_off(error)
+            raise
         self.turn_over()
 
-    def broken_off(self, error: HotLoop | SystemExit | KeyboardInterrupt) -> NoReturn:
-        """Raises Stuck where the code runs on and on; the error where the process ends in the
-        middle of a turn."""
+    def broken_off(self, error: BaseException) -> None:
+        """A turn ended by this error, which is to be raised on. Raises Stuck instead where the code
+        runs on and on."""
         calls = self.calls
         if isinstance(error, HotLoop):
             stuck = calls.stuck = calls.stuck or hot_loop(line_of(self.root))
             close(calls)
             raise stuck from None
-        # It stands half-way: nothing more may be decided with it.
-        calls.stuck = Interrupted("the process ends in the middle of a turn")
-        if isinstance(error, SystemExit):
-            self.deps.told(self.run, exits(error.code, line_in(error)))
-        raise error
+        ends = isinstance(error, SystemExit | KeyboardInterrupt)
+        if ends and not isinstance(calls.stuck, Interrupted):
+            # It stands half-way: nothing more may be decided with it.
+            calls.stuck = Interrupted("the process ends in the middle of a turn")
+            if isinstance(error, SystemExit):
+                self.deps.told(self.run, exits(error.code, line_in(error)))
 
     def rest(self) -> None:
         """The code waits, or has ended."""
