@@ -80,7 +80,8 @@ class Calls:
         self.recorded: Recorded | None = None
         #: Why the code cannot go on, once it cannot.
         self.stuck: Stuck | None = None
-        #: Node → its call, while it has no outcome; the one that is open longest first.
+        #: Node → its call, while it has no outcome; the one that is open longest first. None is
+        #: open once the code is stuck.
         self.open: dict[str, AnyCall | Timer] = {}
         #: Payloads of kept signals that stand apart, loaded before the code runs.
         self.payloads: Mapping[str, Raw] = EMPTY
@@ -102,17 +103,11 @@ class Calls:
         return name if count == 1 else f"{name}#{count}"
 
     def step(self, node: str, input: Raw | None, how: How) -> CallFuture:
-        """A call of a step is awaited. The ordinary case of `dispatch`, where the code runs on
-        live and nothing stands around the call: what it comes to, made in place."""
+        """A call of a step that was made live is awaited. Where nothing stands around it, what
+        `dispatch` comes to is made in place."""
         loop, run = self.loop, self.run
         nodes = run.nodes
-        if (
-            self.recorded is not None
-            or self.stop_seen
-            or not loop.alive
-            or SCOPE.get() is not None
-            or node in nodes
-        ):
+        if self.stop_seen or not loop.alive or SCOPE.get() is not None or node in nodes:
             return self.dispatch(Call(node, STEP, input, how))
         task = self.deps.new_id()
         self.open[node] = future = StepFuture(loop=loop)
@@ -379,6 +374,7 @@ class Calls:
         """The code cannot go on; it gets no more answers."""
         if self.stuck is None:
             self.stuck = stuck
+        self.open.clear()
         self.loop.alive = False
         raise Evicted
 

@@ -33,14 +33,7 @@ class CodeMachine(Running):
             return decide_generally(self, event)
         run, calls, node, task = self.run, self.calls, event.node, event.task
         call: Any = calls.open.get(node)
-        if (
-            call is None
-            or not call.first
-            or call.task != task
-            or event.attempt
-            or run.signals
-            or calls.stuck is not None
-        ):
+        if call is None or not call.first or call.task != task or event.attempt or run.signals:
             return decide_generally(self, event)
         try:
             ((resume, context),) = call._callbacks
@@ -60,10 +53,9 @@ class CodeMachine(Running):
         call.set_result(event.output)
         try:
             loop.run_ready(context, resume, call)
-            if calls.new_timers or not loop.alive:
-                self.turn_over()
-            if not calls.open or self.root.done():  # type: ignore[union-attr]  # it has begun
+            if calls.new_timers or not calls.open or self.root.done():  # type: ignore[union-attr]
                 self.now = now
+                self.turn_over()
                 self.rest()
                 calls = self.calls  # others, where the code began anew
         except BaseException as error:

@@ -121,6 +121,7 @@ class Running:
         if ends and not isinstance(calls.stuck, Interrupted):
             # It stands half-way: nothing more may be decided with it.
             calls.stuck = Interrupted("the process ends in the middle of a turn")
+            calls.open.clear()
             if isinstance(error, SystemExit):
                 self.deps.told(self.run, exits(error.code, line_in(error)))
 
