@@ -21,7 +21,19 @@ if TYPE_CHECKING:
 _log = logging.getLogger("perdure.engine")
 
 
-async def read_values(shell: Shell, live: LiveRun, asked: Load) -> Loaded | Exception:
+def fetch_values(shell: Shell, live: LiveRun, asked: Load) -> None:
+    """Read what the machine asked for, and let it go on."""
+    live.fetching += 1
+    shell.spawn(_fetch_values(shell, live, asked))
+
+
+async def _fetch_values(shell: Shell, live: LiveRun, asked: Load) -> None:
+    made = await _read_values(shell, live, asked)
+    live.fetching -= 1
+    live.resume(made)
+
+
+async def _read_values(shell: Shell, live: LiveRun, asked: Load) -> Loaded | Exception:
     """What the machine asked for, or a StoreError."""
     read = partial(shell.store.payloads, live.key)
     try:
@@ -30,6 +42,13 @@ async def read_values(shell: Shell, live: LiveRun, asked: Load) -> Loaded | Exce
         return error if isinstance(error, StoreError) else StoreError(str(error))
     shell.outages.note(READING, None)
     return made
+
+
+def heard_of(shell: Shell, live: LiveRun, newest: int) -> None:
+    """There is mail up to this number."""
+    live.mailbox.known = max(live.mailbox.known, newest)
+    if live.mailbox.missing and not live.dead:
+        fetch_mail(shell, live)
 
 
 def fetch_mail(shell: Shell, live: LiveRun) -> None:
