@@ -18,6 +18,7 @@ from msgspec import Raw
 from perdure.kernel.actions import (
     CancelChild,
     CancelTasks,
+    CompleteTask,
     ConsumeSignal,
     CreateTask,
     DispatchTask,
@@ -41,7 +42,10 @@ from perdure.kernel.code.call import (
 from perdure.kernel.code.lines import line_here
 from perdure.kernel.code.loop import IDLE_CALLBACKS, Timer, WorkflowLoop
 from perdure.kernel.code.stuck import Evicted, Stuck, hot_loop
+from perdure.kernel.code.turns import AT_REST
+from perdure.kernel.events import NodeCompleted
 from perdure.kernel.fold import FOLDS, create_task
+from perdure.kernel.onward import Onward
 from perdure.kernel.protocol import Deps
 from perdure.kernel.run import KeptSignal, NodeState, Run
 from perdure.model.errors import Canceled
@@ -54,20 +58,31 @@ if TYPE_CHECKING:
 DIGEST_OVER: Final = 1024
 #: A call that is answered from memory counts for so many callbacks of a loop that never waits.
 ANSWERED: Final = 10
-#: The actions of no transition: nothing is recorded while nothing is decided.
-NONE: Final[Any] = ()
 #: Values that stand apart, while none is needed: most runs need none.
 EMPTY: Final[Mapping[str, Raw]] = MappingProxyType({})
 _NULL: Final = Raw(b"null")
 _GIVEN_UP: Final = FailureRecord(Canceled.kind, "the workflow gave it up", permanent=True)
 
 
+class _Nothing(tuple[()]):
+    """The actions while nothing is decided. What the garbage collector comes by, where a machine
+    is let go of without being closed, may ask for something still: that is nobody's."""
+
+    __slots__ = ()
+
+    def append(self, action: Any) -> None:
+        """It is not recorded."""
+
+
+NOTHING: Final[Any] = _Nothing()
+
+
 class Calls:
     """One run's open calls. `recorded` is set while a recorded transition is replayed."""
 
     __slots__ = (
-        "_counts", "_patches", "actions", "deps", "loop", "made", "new_timers",
-        "open", "payloads", "plain", "recorded", "run", "stop_seen", "stuck",
+        "_counts", "_patches", "actions", "deps", "loop", "made", "new_timers", "onward", "open",
+        "payloads", "plain", "recorded", "report", "run", "stop_seen", "stuck",
     )  # fmt: skip
 
     def __init__(self, run: Run, deps: Deps) -> None:
@@ -76,7 +91,11 @@ class Calls:
         #: Whether values are recorded as the plain JSON they are.
         self.plain = getattr(deps.codec, "values", None) is None
         self.loop = WorkflowLoop(self)  # type: ignore[abstract]  # the rest is refused
-        self.actions: list[Any] = NONE
+        self.actions: list[Any] = NOTHING
+        #: The report that is decided on, while nothing follows from it yet; and what that comes to
+        #: while one step was called and nothing more. Then `actions` stands for nothing.
+        self.report: NodeCompleted | None = None
+        self.onward: Onward | None = None
         self.recorded: Recorded | None = None
         #: Why the code cannot go on, once it cannot.
         self.stuck: Stuck | None = None
@@ -116,14 +135,20 @@ class Calls:
         future.task = task
         self.made = True
         loop.idle = 0
-        run.active += 1
         nodes[node] = NodeState(task, "pending", 0, None, 0, run.at)
-        if input is None or (digest := digest_of(input)) is None:
-            created = CreateTask(task, node, "pending", input)
+        digest = None if input is None else digest_of(input)
+        report = self.report
+        if report is not None:
+            self.report = None
+            self.onward = Onward(
+                run.at, report.task, report.node, task, node, report.output, input, 0,
+                how.queue, how.policy.attempts, digest,
+            )  # fmt: skip
         else:
-            created = CreateTask(task, node, "pending", input, digest=digest)
-        dispatched = DispatchTask(task, node, 0, 0, how.queue, how.policy.attempts)
-        self.actions.extend((created, dispatched))
+            run.active += 1
+            recording = self.recording()
+            recording.append(CreateTask(task, node, "pending", input, digest=digest))
+            recording.append(DispatchTask(task, node, 0, 0, how.queue, how.policy.attempts))
         return future
 
     def dispatch(self, call: Call) -> CallFuture:
@@ -159,7 +184,7 @@ class Calls:
         else:
             created = CreateTask(task, node, "pending", input, digest=digest_of(input))
         create_task(self.run, created)
-        self.actions.append(created)
+        self.recording().append(created)
         if (child := call.child) is not None:
             detached = call.kind == SPAWN
             self.emit(StartChild(task, node, child.definition, child.id, detached))
@@ -358,12 +383,28 @@ class Calls:
 
     # ------------------------------------------------------------------ recording
 
+    def recording(self) -> list[Any]:
+        """The actions of the transition in the making, one by one."""
+        if self.report is not None:
+            report, self.report = self.report, None
+            self.run.active -= 1  # nothing stands in its place
+            self.actions = [CompleteTask(report.task, report.node, report.attempt, report.output)]
+        elif self.onward is not None:
+            self.actions, self.onward = self.onward.actions, None
+        return self.actions
+
     def emit(self, action: Any) -> None:
         """Record an action and fold it."""
         FOLDS[type(action)](self.run, action)
-        self.actions.append(action)
+        self.recording().append(action)
 
     emit_for_run = emit
+
+    def at_rest(self) -> None:
+        """The decision is over: nothing is recorded until the next one."""
+        self.report = self.onward = None
+        self.actions = NOTHING
+        self.loop.turn = AT_REST
 
     def forget(self) -> None:
         """The run's code is gone: nothing of it is awaited any more."""

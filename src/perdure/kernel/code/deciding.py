@@ -10,12 +10,11 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from perdure.kernel.actions import ResolveWait, Transition
-from perdure.kernel.code.calls import NONE
 from perdure.kernel.code.codeless import decide_without_code
 from perdure.kernel.code.happened import HANDLERS
 from perdure.kernel.code.reopening import on_run_retried
 from perdure.kernel.code.running import Running
-from perdure.kernel.code.turns import AT_REST, DECIDING
+from perdure.kernel.code.turns import DECIDING
 from perdure.kernel.events import Event, RunRetried
 from perdure.kernel.protocol import Load
 from perdure.model.errors import InvalidRequest
@@ -48,8 +47,7 @@ def decide_generally(machine: Running, event: Event) -> Transition | Load:
         run.at = before
         raise
     finally:
-        calls = machine.calls  # others, where the code began anew
-        calls.actions, calls.loop.turn = NONE, AT_REST
+        machine.calls.at_rest()  # others, where the code began anew
     if ignored is not None:
         run.at = before
         return ignored if type(ignored) is Load else Transition(now, [], ignored)

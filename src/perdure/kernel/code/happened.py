@@ -92,7 +92,7 @@ def on_node_completed(machine: Running, event: NodeCompleted) -> str | None:
         calls, node, output = machine.calls, event.node, event.output
         done = CompleteTask(event.task, node, event.attempt, output)
         complete_task(machine.run, done)
-        calls.actions.append(done)
+        calls.recording().append(done)
         calls.completed(node, output)
         machine.run_on()
     return ignored

@@ -10,12 +10,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from perdure.kernel.actions import AnyAction, CompleteTask, Transition
-from perdure.kernel.code.calls import NONE
+from perdure.kernel.actions import Transition
+from perdure.kernel.code.calls import NOTHING
 from perdure.kernel.code.deciding import decide_generally
 from perdure.kernel.code.running import Running
 from perdure.kernel.code.turns import AT_REST
 from perdure.kernel.events import Event, NodeCompleted
+from perdure.kernel.onward import Decided
 from perdure.kernel.protocol import Decision, Load
 from perdure.kernel.run import NodeState
 from perdure.model.errors import StoreError
@@ -26,7 +27,7 @@ class CodeMachine(Running):
 
     __slots__ = ()
 
-    def decide(self, event: Event) -> Transition | Load:
+    def decide(self, event: Event) -> Decided | Load:
         """See kernel.protocol.Machine.decide. Raises Stuck too: the run stalls. With code that was
         given up, only the run's end is decided."""
         if type(event) is not NodeCompleted:
@@ -40,14 +41,12 @@ class CodeMachine(Running):
         except (TypeError, ValueError):  # no task awaits it, or several do
             return decide_generally(self, event)
         # From here on it is decided. The one task that waits is resumed at once, not by way of the
-        # loop's callbacks.
+        # loop's callbacks; whatever is recorded from here on tells `calls` first.
         loop, before = calls.loop, run.at
         loop.now = run.at = now = max(self.deps.now(), before)
-        run.active -= 1
         run.completed = number = run.completed + 1
         run.nodes[node] = NodeState(task, "completed", 0, None, number)
-        actions: list[AnyAction] = [CompleteTask(task, node, 0, event.output)]
-        calls.actions = actions
+        calls.report = event
         del calls.open[node]
         call.remove_done_callback(resume)
         call.set_result(event.output)
@@ -58,15 +57,17 @@ class CodeMachine(Running):
                 self.turn_over()
                 self.rest()
                 calls = self.calls  # others, where the code began anew
+            made = calls.onward or Transition(now, calls.recording())
         except BaseException as error:
-            run.at, calls = before, self.calls
-            calls.actions, calls.loop.turn = NONE, AT_REST
+            run.at = before
+            self.calls.at_rest()
             self.broken_off(error)
             raise
-        calls.actions = NONE
+        calls.onward = None
+        calls.actions = NOTHING
         calls.loop.turn = AT_REST
         run.crashes = 0
-        return Transition(now, actions)
+        return made
 
     def apply(self, event: Event) -> Decision:
         """See kernel.protocol.Machine.apply."""

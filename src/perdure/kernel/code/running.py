@@ -190,7 +190,7 @@ class Running:
             raise before.stuck
         calls = self.calls = Calls(run, self.deps)
         self.handlings = Handlings(calls.open)
-        calls.actions, calls.payloads = before.actions, before.payloads
+        calls.actions, calls.payloads = before.recording(), before.payloads
         kept, limit = run.signals, self.program.max_duration
         calls.emit(
             Continued(

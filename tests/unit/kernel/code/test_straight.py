@@ -13,10 +13,12 @@ import pytest
 from perdure import step
 from perdure.flow.context import Context
 from perdure.flow.workflow import workflow
-from perdure.kernel.actions import CompleteTask, CreateTask
+from perdure.kernel.actions import CompleteTask, CreateTask, DispatchTask
 from perdure.kernel.code import machine
+from perdure.kernel.code.calls import digest_of
 from perdure.kernel.code.stuck import Stuck
 from perdure.kernel.events import NodeCompleted
+from perdure.kernel.onward import Onward
 from tests.unit.kernel.code.board import Board, text
 
 
@@ -28,6 +30,11 @@ async def charge(amount: int) -> int:
 @step
 async def send(amount: int) -> int:
     return amount
+
+
+@step(queue="mail", retry=3)
+async def note(text: str) -> None:
+    return None
 
 
 @coroutine
@@ -72,6 +79,85 @@ def test_the_report_of_a_first_attempt_is_decided_in_place(generally: list[Any])
     ]  # fmt: skip
     board.complete("send", 6)
     assert (generally, board.end.output) == ([], text(11))
+
+
+async def alone(ctx: Context) -> None:
+    await send(2)
+
+
+async def with_another(ctx: Context) -> None:
+    await asyncio.gather(send(2), send(3))
+
+
+async def with_a_timeout(ctx: Context) -> None:
+    await asyncio.wait_for(send(2), 60)
+
+
+async def given_up(ctx: Context) -> None:
+    task = asyncio.ensure_future(send(2))
+    await asyncio.sleep(0)
+    task.cancel()
+    await ctx.sleep(60)
+
+
+async def behind_a_guard(ctx: Context) -> None:
+    assert ctx.patched("new")
+    await send(2)
+
+
+async def before_a_wait(ctx: Context) -> None:
+    task = asyncio.ensure_future(send(2))
+    await ctx.sleep(60)
+    await task
+
+
+async def ends(ctx: Context) -> None:
+    task = asyncio.ensure_future(send(2))
+    await asyncio.sleep(0)
+    task.remove_done_callback(print)
+
+
+@pytest.mark.parametrize(
+    ("code", "recorded"),
+    [
+        (alone, "CreateTask DispatchTask"),
+        (with_another, "CreateTask DispatchTask CreateTask DispatchTask"),
+        (with_a_timeout, "CreateTask DispatchTask CreateTask"),
+        (given_up, "CreateTask DispatchTask CancelTasks CreateTask"),
+        (behind_a_guard, "Patched CreateTask DispatchTask"),
+        (before_a_wait, "CreateTask CreateTask DispatchTask"),
+        (ends, "CreateTask DispatchTask CancelTasks FinishRun"),
+    ],
+)
+def test_a_step_that_only_another_follows_is_one_record(code: Any, recorded: str) -> None:
+    @workflow(max_duration=None)
+    async def orders(ctx: Context) -> None:
+        await charge(1)
+        await code(ctx)
+
+    board = Board(orders)
+    made = board.complete("charge", 5)
+    assert (type(board.journal[-1]) is Onward) is (code is alone)
+    kinds = [type(action).__name__ for action in made.actions]
+    assert " ".join(kinds) == f"CompleteTask {recorded}"
+
+
+def test_what_is_recorded_of_a_step_as_one_record_is_all_that_its_actions_say() -> None:
+    @workflow(max_duration=None)
+    async def orders(ctx: Context) -> None:
+        await charge(1)
+        await note("x" * 2000)
+
+    board = Board(orders)
+    made = board.complete("charge", 5)
+    created, dispatched = made.actions[1:]
+    assert isinstance(created, CreateTask)
+    assert created.input == text("x" * 2000)
+    assert (created.digest, created.undoes) == (digest_of(created.input), None)
+    assert isinstance(dispatched, DispatchTask)
+    assert (dispatched.queue, dispatched.attempts, dispatched.attempt) == ("mail", 3, 0)
+    board.reload()
+    assert board.pending == ["note"]
 
 
 def test_the_report_of_a_second_attempt_is_decided_generally(generally: list[Any]) -> None:
