@@ -267,7 +267,7 @@ class WorkflowLoop(asyncio.AbstractEventLoop):
         self._tasks[task.place] = task
         # One that is done is nobody's but the code's: if it failed and is let go of unseen, asyncio
         # tells.
-        task.add_done_callback(self._forget, context=self._plain)
+        task.add_done_callback(_forgotten, context=self._plain)
         return task
 
     def begin(self, coro: Coroutine[Any, Any, Any]) -> asyncio.Task[Any]:
@@ -287,10 +287,6 @@ class WorkflowLoop(asyncio.AbstractEventLoop):
             self.salt + self._count, coro, loop=self, name=name or f"task-{self._count}",
             context=context,
         )  # fmt: skip
-
-    def _forget(self, task: Any) -> None:
-        if self._tasks is not None:
-            self._tasks.pop(task.place, None)
 
     #: Never: slow callbacks are the engine's to notice. Every future asks: `bool()` is no call of
     #: ours.
@@ -320,6 +316,13 @@ for _method in ADVICE:
 
 def _ignore(_: object) -> None:
     return None
+
+
+def _forgotten(task: Any) -> None:
+    """It is done. No method: each task would have one of its own."""
+    tasks = task.get_loop()._tasks
+    if tasks is not None:
+        tasks.pop(task.place, None)
 
 
 if sys.version_info >= (3, 14):
