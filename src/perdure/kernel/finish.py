@@ -81,8 +81,9 @@ def blocked(turn: Turn) -> FailureRecord | None:
     """The failure of a run that waits for what can never come, or that lacks a node given up
     when another failed: retrying that other one does not bring it back."""
     reached = turn.run.nodes
-    given_up = [node for node, state in reached.items() if state.status == "canceled"]
-    if given_up:
+    if turn.run.gave_up and (
+        given_up := [node for node, state in reached.items() if state.status == "canceled"]
+    ):
         message = f"blocked: {', '.join(given_up)} was canceled and not retried"
         return FailureRecord("workflow.blocked", message)
     all_incoming = turn.plan.shape.incoming
@@ -100,9 +101,9 @@ def blocked(turn: Turn) -> FailureRecord | None:
 
 def output_of(turn: Turn) -> bytes:
     """The run's output as JSON text."""
-    plan, codec = turn.plan, turn.deps.codec
+    plan = turn.plan
     if plan.output is not None:
-        return codec.write(plan.output.render(turn.scope(plan.output_reads)))
+        return turn.deps.codec.write(plan.output.render(turn.scope(plan.output_reads)))
     nodes = turn.run.nodes
     leaves = [
         node
@@ -111,7 +112,13 @@ def output_of(turn: Turn) -> bytes:
     ]
     turn.need(leaves)
     outputs = turn.outputs
-    if not plan.typed:
-        return codec.write({node: outputs[node] for node in leaves})
-    opened = {node: codec.opened(outputs[node]) for node in leaves}
+    return returned(turn, {node: outputs[node] for node in leaves})
+
+
+def returned(turn: Turn, outputs: dict[str, Raw]) -> bytes:
+    """These nodes' outputs as what the run returns."""
+    codec = turn.deps.codec
+    if not turn.plan.typed:
+        return codec.write(outputs)
+    opened = {node: codec.opened(output) for node, output in outputs.items()}
     return bytes(codec.sealed(Raw(codec.write(opened))))

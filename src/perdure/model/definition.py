@@ -64,6 +64,12 @@ class Definition(ABC, Generic[I_contra, O]):
     def machine(self, run: Any, deps: Any) -> Any:
         """A kernel machine deciding for `run` (a kernel Run) with `deps` (kernel Deps)."""
 
+    def straight_start(self, event: Any, deps: Any, now: int) -> tuple[Any, Any, Any] | None:
+        """The run (a kernel Run) that starts with this event (RunStarted) at this time, its
+        machine, and what was decided. None where a machine is to be made for a new run and asked,
+        as it always may be: it comes to the same."""
+        return None
+
     def under(self, name: str) -> Self:
         """This definition as the one of a name that it had before, for a run recorded under that;
         itself under its own name."""

@@ -42,6 +42,7 @@ from perdure.kernel.machine import GraphMachine
 from perdure.kernel.plan import GraphPlan
 from perdure.kernel.protocol import Decision, Deps, Load, Loaded
 from perdure.kernel.run import NodeState, Run
+from perdure.kernel.straight import straight_start
 from perdure.model.durations import SECOND
 from perdure.model.failure import FailureRecord
 from perdure.model.policy import NO_RETRY, RetryPolicy
@@ -103,7 +104,7 @@ class Harness:
             self.reload()
         before = shown(self.run)
         try:
-            transition = self._drive(self.machine.apply(event))
+            transition = self._straight_start(event) or self._drive(self.machine.apply(event))
         except BaseException:
             assert shown(self.run) == before
             raise
@@ -112,6 +113,17 @@ class Harness:
         else:
             assert (transition.actions, shown(self.run)) == ([], before)
         assert shown(self.run) == shown(self.folded())
+        return transition
+
+    def _straight_start(self, event: Event) -> Transition | None:
+        """The start of a new run, where nothing is in its way."""
+        if type(event) is not RunStarted or self.run.status != "new":
+            return None
+        started = straight_start(self.plan, event, self.deps, self.now)
+        if started is None:
+            return None
+        run, transition = started
+        self.machine = GraphMachine(self.plan, run, self.deps)
         return transition
 
     def start(self, input: Any = None, **rest: Any) -> Transition:
