@@ -14,11 +14,13 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import math
 import sys
 from collections import Counter
 from collections.abc import Callable
 from types import FrameType
 from typing import Any, Final
+from unittest.mock import patch
 
 import msgspec
 
@@ -27,6 +29,7 @@ from bench.long_flows import long
 from bench.sagas import saga
 from bench.throughput import Chain
 from perdure import Engine
+from perdure.engine import runners, shared_runner
 
 FEW, MANY = 20, 60
 #: Runs before the one that is counted: caches fill, and the interpreter has seen the code.
@@ -38,6 +41,8 @@ _LEFT_OUT: Final = frozenset(
     {"base_events.py", "events.py", "selectors.py", "selector_events.py", "_weakrefset.py"}
     | {"ids.py", "bytecodes.py"}
 )
+#: Whoever gives way to others after some milliseconds.
+_GIVE_WAY: Final = (runners, shared_runner)
 
 WORKLOADS: Final[dict[str, Callable[[int], Chain]]] = {
     "w1": lambda steps: Chain("W1", plain(steps), nothing),
@@ -74,11 +79,14 @@ async def traced(chain: Chain, store: str) -> Counter[str]:
         for _ in range(BEFORE):
             await engine.run(chain.graph, chain.given)
         before = sys.gettrace()
-        sys.settrace(trace)
-        try:  # in a task: what had begun before is not traced
-            await asyncio.create_task(engine.run(chain.graph, chain.given))
-        finally:
-            sys.settrace(before)
+        # It goes so slowly that the engine would give way to others all the time.
+        slowly = [patch.object(module, "TURN_SECONDS", math.inf) for module in _GIVE_WAY]
+        with slowly[0], slowly[1]:
+            sys.settrace(trace)
+            try:  # in a task: what had begun before is not traced
+                await asyncio.create_task(engine.run(chain.graph, chain.given))
+            finally:
+                sys.settrace(before)
     return Counter({name: n for name, n in counts.items() if name.split(":")[0] not in _LEFT_OUT})
 
 

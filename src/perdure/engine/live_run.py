@@ -61,6 +61,10 @@ class LiveRun:
         "run", "run_id", "seq", "settling", "signals", "under_way", "work", "workflow",
     )  # fmt: skip
 
+    # Set with each row that is submitted: the messages it applies, what it says to others.
+    _submitted: int
+    _sent: Sequence[Outgoing]
+
     def __init__(
         self,
         shell: Shell,
@@ -69,7 +73,6 @@ class LiveRun:
         definition: Definition[Any, Any],
         machine: Machine,
         run: Run,
-        *,
         epoch: int,
         seq: int,
         read: int = 0,
@@ -109,9 +112,8 @@ class LiveRun:
         #: with the messages applied by then, while it waits to be the first of a row.
         self._life = run.life
         self._begins: tuple[Transition, int] | None = None
-        #: For other runs, to go with the next row; gone with the row under way.
+        #: For other runs, to go with the next row.
         self._sending: Sequence[Outgoing] = ()
-        self._sent: Sequence[Outgoing] = ()
         #: What is being decided on, while that waits for values or, without a decision, to be
         #: tried again. Nothing else is decided meanwhile.
         self._deciding: tuple[Any, Decision | None] | None = None
@@ -119,8 +121,8 @@ class LiveRun:
         self.leaving: RunChange | None = None
         #: `_busy`: the store was, and the row is sent again in a moment.
         self._pumping = self._busy = False
-        #: Messages applied; applied in the row under way; applied in durable rows.
-        self._read = self._submitted = self._recorded = read
+        #: Messages applied; applied in durable rows.
+        self._read = self._recorded = read
 
     @property
     def read(self) -> int:
@@ -471,7 +473,8 @@ class LiveRun:
             return
         self.dead = True
         self.inbox = None
-        self._decided.clear()
+        if self._decided:
+            self._decided.clear()
         self._begins = None
         self._sending = ()
         if self._timers is not None:
@@ -479,4 +482,5 @@ class LiveRun:
         self.work.end()
         # They refer to one another: only the garbage collector would free them.
         del self.work
-        close(self.machine, f"{self.workflow}/{self.run_id}")
+        if self.machine.may_ask:  # as all code may
+            close(self.machine, f"{self.workflow}/{self.run_id}")

@@ -104,21 +104,19 @@ def output_of(turn: Turn) -> bytes:
     plan = turn.plan
     if plan.output is not None:
         return turn.deps.codec.write(plan.output.render(turn.scope(plan.output_reads)))
-    nodes = turn.run.nodes
-    leaves = [
-        node
-        for node in plan.leaves
-        if (state := nodes.get(node)) is not None and state.status == "completed"
-    ]
-    turn.need(leaves)
-    outputs = turn.outputs
-    return returned(turn, {node: outputs[node] for node in leaves})
-
-
-def returned(turn: Turn, outputs: dict[str, Raw]) -> bytes:
-    """These nodes' outputs as what the run returns."""
-    codec = turn.deps.codec
-    if not turn.plan.typed:
-        return codec.write(outputs)
-    opened = {node: codec.opened(output) for node, output in outputs.items()}
+    codec, outputs = turn.deps.codec, turn.outputs
+    try:  # what is in memory is of nodes that completed
+        given = {node: outputs[node] for node in plan.leaves}
+    except KeyError:
+        nodes = turn.run.nodes
+        leaves = [
+            node
+            for node in plan.leaves
+            if (state := nodes.get(node)) is not None and state.status == "completed"
+        ]
+        turn.need(leaves)
+        given = {node: outputs[node] for node in leaves}
+    if not plan.typed:
+        return codec.write(given)
+    opened = {node: codec.opened(output) for node, output in given.items()}
     return bytes(codec.sealed(Raw(codec.write(opened))))

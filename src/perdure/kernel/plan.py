@@ -172,8 +172,6 @@ class GraphPlan(msgspec.Struct, frozen=True):
     #: follows, whatever they come to.
     opening: PlannedNode | None = None
     closing: frozenset[str] = frozenset()
-    #: The one node whose output is all that a run returns, if there is no `output` and one leaf.
-    returns_leaf: str | None = None
     #: Whether there are CHILD nodes.
     may_ask: bool = False
     #: Whether a run may have something to undo before it ends; and `X~undo` -> how.
@@ -191,8 +189,6 @@ class GraphPlan(msgspec.Struct, frozen=True):
         force_setattr(self, "handlings", handlings_of(self))
         force_setattr(self, "straight", straight_edges(self))
         force_setattr(self, "opening", opening_of(self))
-        alone = self.output is None and len(self.leaves) == 1
-        force_setattr(self, "returns_leaf", self.leaves[0] if alone else None)
         force_setattr(self, "closing", frozenset(self.leaves) - self.choices.keys())
         force_setattr(self, "may_ask", any(node.type == CHILD for node in self.nodes.values()))
 

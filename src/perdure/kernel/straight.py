@@ -12,6 +12,7 @@ from __future__ import annotations
 from msgspec import Raw
 
 from perdure.kernel.actions import (
+    AnyAction,
     CompleteTask,
     CreateTask,
     DispatchTask,
@@ -20,7 +21,7 @@ from perdure.kernel.actions import (
     Transition,
 )
 from perdure.kernel.events import NodeCompleted, RunStarted
-from perdure.kernel.finish import blocked, output_of, returned
+from perdure.kernel.finish import blocked, output_of
 from perdure.kernel.plan import GraphPlan, PlannedNode
 from perdure.kernel.protocol import Deps
 from perdure.kernel.run import NodeState, Run
@@ -48,7 +49,7 @@ def straight_start(
     opened = OpenRun(
         name, id, version, digest, python, given, None, config, None, metadata, deadline, trace
     )
-    actions = [
+    actions: list[AnyAction] = [
         opened,
         CreateTask(task, node, "pending", input),
         DispatchTask(task, node, 0, 0, first.queue),
@@ -119,8 +120,7 @@ def _straight_end(
     result = None
     try:
         if blocked(turn) is None:
-            alone = turn.plan.returns_leaf == node
-            result = Raw(returned(turn, {node: output}) if alone else output_of(turn))
+            result = Raw(output_of(turn))
     except Exception:
         return None  # the general way says it: it loads, fails or raises
     finally:

@@ -88,8 +88,8 @@ def test_bytecodes_of_a_step_are_told_apart_from_those_of_a_run_beside_its_steps
     step = "sagas.py:bare" if workload == "saga" else "chains.py:nothing"
     assert counted.step[step] > 0
     assert counted.run[step] == 0
-    assert counted.run["client.py:Client.start"] > 0
-    assert counted.step["client.py:Client.start"] == 0
+    assert counted.run["starting.py:begin"] > 0
+    assert counted.step["starting.py:begin"] == 0
 
 
 def test_sagas_of_every_length_are_measured() -> None:
