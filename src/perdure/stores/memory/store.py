@@ -129,19 +129,22 @@ class MemoryStore:
             self._told()
 
     def start(self, runs: Sequence[NewRun], done: StartDone) -> None:
-        done([self._start(new) for new in runs])
-        self._told()
+        start = self._start
+        done([start(runs[0])] if len(runs) == 1 else [start(new) for new in runs])
+        if self._children.sent:
+            self._told()
 
     def _start(self, new: NewRun) -> Started:
-        if new.key in self._runs:
-            return Started("mine", new.key)
-        for name in (new.definition, *new.former):
-            if (known := self._ids.get((name, new.id))) is not None:
+        key, id = new.key, new.id
+        if key in self._runs:
+            return Started("mine", key)
+        for name in (new.definition, *new.former) if new.former else (new.definition,):
+            if (known := self._ids.get((name, id))) is not None:
                 return Started("exists", known)
-        key = self._ids[new.definition, new.id] = new.key
+        self._ids[new.definition, id] = key
         run = self._runs[key] = MemoryRun(new)
         self._moved(key, run)
-        if isinstance(new.first.change, Finish):
+        if new.first.change is not None and isinstance(new.first.change, Finish):
             self._children.tell(run)
         return Started("created", key)
 
@@ -159,7 +162,8 @@ class MemoryStore:
     def _moved(self, key: bytes, run: MemoryRun) -> None:
         """A run has another owner or time than before."""
         self._places.put(key, run)
-        if self._hints and run.owner is None and run.ready_at <= self.now():
+        due = run.owner is None and run.ready_at != NEVER
+        if due and self._hints and run.ready_at <= self.now():
             self._hints.give()
 
     # ------------------------------------------------------------------------------- mail
