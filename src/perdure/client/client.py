@@ -281,12 +281,12 @@ class Client:
         the time is over before the start is known to be recorded; and for how the run ended
         RunFailed (or the failure's own class), Canceled, TimedOut.
         """
-        timeout = options.pop("timeout", None)
-        start = cast("StartOptions", options)
-        if timeout is None and not start and not self._is_observed():
-            run = await self._start_run(definition, input, start, UNOBSERVED, joins=True)
+        if not options and not self._is_observed():
+            run = await self._start_run(definition, input, {}, UNOBSERVED, joins=True)
             return await run._result()
+        timeout = options.pop("timeout", None)
         options.setdefault("if_exists", "join")
+        start = cast("StartOptions", options)
         if timeout is None:
             run = await self.start(definition, input, **start)
             return await run.result()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Mapping
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar, cast, overload
+from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar, overload
 
 import msgspec
 from msgspec import Raw
@@ -15,6 +15,7 @@ from perdure.client.messages import addressed, key_of
 from perdure.client.outcome import failure_of
 from perdure.client.viewing import viewing
 from perdure.codec.failures import failure_from
+from perdure.drivers.native import NativeDriver
 from perdure.feed.view import RunView
 from perdure.model.durations import SECOND, Duration, microseconds
 from perdure.model.errors import (
@@ -134,19 +135,21 @@ class Run(Generic[T_co]):
                 raise TimedOut(f"{self} did not end within {seconds:g} s; it goes on") from None
 
     async def _result(self) -> T_co:
-        client = self._client
-        check_run_id(self._id)
+        id, driver, definition = self._id, self._client._driver, self._definition
+        if type(driver) is not NativeDriver:  # that one asks, where it does not know the run
+            check_run_id(id)
         name = await self._named() if self._former else self._workflow
-        outcome = await client._driver.result(name, self._id)
+        outcome = await driver.result(name, id)
         if outcome.status != "completed":
             raise failure_of(outcome, self)
-        output, definition, codec = outcome.output, self._definition, client._codec
         result: Any = None
-        if output is not None and definition is None:
-            result = codec.decode(output)
-        elif output is not None and definition is not None:
-            result = definition.read_result(Raw(output), codec)
-        return cast("T_co", result)
+        if outcome.output is not None:
+            codec = self._client._codec
+            if definition is None:
+                result = codec.decode(outcome.output)
+            else:
+                result = definition.read_result(Raw(outcome.output), codec)
+        return result  # type: ignore[no-any-return]
 
     async def status(self) -> RunStatus:
         """`running`, `completed`, `failed` or `canceled`."""

@@ -39,6 +39,8 @@ class Working:
         self.shell = shell(driver)
         #: Whose runs may begin here without more ado: each was looked at, and is served.
         self._ready = {d for d in definitions if d.hash not in self.unfit}
+        #: See Local.live.
+        self.live = self.shell.key_of
         driver.work_for(self)
 
     @property
@@ -90,10 +92,6 @@ class Working:
         """See Local.retry: under this worker's name."""
         _refuse(missing_steps(request.definition, self._registry))
         await self.shell.retry(request)
-
-    def live(self, workflow: str, id: str, /) -> bytes | None:
-        """See Local.live."""
-        return self.shell.key_of(workflow, id)
 
 
 if TYPE_CHECKING:

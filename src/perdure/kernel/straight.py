@@ -39,16 +39,15 @@ def straight_start(
     if first is None or input is None or event.start_node is not None:
         return None
     node, task = first.id, deps.new_id()
-    name, id, version, digest, python = plan.name, event.id, plan.version, plan.hash, event.python
-    given, config, metadata = event.input, event.config, event.metadata
-    deadline, trace = event.deadline, event.trace
-    run = Run(
-        name, id, version, digest, python, "running", given, config, metadata, deadline,
-        {node: NodeState(task, "pending", 0, None, 0, now)}, 1, trace=trace, at=now,
-    )  # fmt: skip
     opened = OpenRun(
-        name, id, version, digest, python, given, None, config, None, metadata, deadline, trace
-    )
+        plan.name, event.id, plan.version, plan.hash, event.python, event.input, None,
+        event.config, None, event.metadata, event.deadline, event.trace,
+    )  # fmt: skip
+    run = Run(
+        plan.name, event.id, plan.version, plan.hash, event.python, "running", event.input,
+        event.config, event.metadata, event.deadline,
+        {node: NodeState(task, "pending", 0, None, 0, now)}, 1, trace=event.trace, at=now,
+    )  # fmt: skip
     actions: list[AnyAction] = [
         opened,
         CreateTask(task, node, "pending", input),

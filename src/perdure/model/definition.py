@@ -6,7 +6,7 @@ identity), the source that any process can rebuild it from, and the machine that
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from typing import Any, Generic, Self, TypeVar
 
 from msgspec import Raw
@@ -15,8 +15,10 @@ I_contra = TypeVar("I_contra", contravariant=True)  # input
 O = TypeVar("O")  # noqa: E741  output
 
 
-class Definition(ABC, Generic[I_contra, O]):
+class Definition(Generic[I_contra, O]):
     """A Graph, a Saga or a Workflow."""
+
+    # No ABC: each start asks whether it was given a definition, and of those that takes long.
 
     #: Which door: "graph", "saga" or "workflow".
     kind: str = ""
