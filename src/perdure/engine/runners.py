@@ -12,7 +12,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import sys
-from collections.abc import Collection, Coroutine, Sequence
+from collections.abc import Callable, Collection, Coroutine, Sequence
 from functools import partial
 from types import CoroutineType
 from typing import TYPE_CHECKING, Any, Final
@@ -97,9 +97,6 @@ class Runners:
         shell = self._shell
         if not orders or self.held or live.dead or live.parking or shell.stopping:
             return
-        if asyncio.get_running_loop().time() >= shell.lease_over:
-            shell.held_back = True
-            return
         if self.waiter is not None:
             self.wake()  # its runner takes the first
         if missing > 0:
@@ -163,24 +160,25 @@ class Runners:
         if order is not None and order.halted and not order.unwanted and task.cancelled():
             self._given_up(order, begun=order.waited or order.again or order.before)
 
-    def advance(self, task: asyncio.Task[None]) -> Waiting | None:
+    def advance(
+        self, task: asyncio.Task[None], until: float, time: Callable[[], float]
+    ) -> Waiting | None:
         """Execute attempts in this task, which is everybody's, for as long as there is one to take
-        that does not wait. What does wait, if one did: the task is this run's then."""
+        that does not wait, and others need not have the loop (`until`). What does wait, if one
+        did: the task is this run's then."""
         live, shell, orders = self._live, self._shell, self.orders
-        dispatcher, time = shell.dispatcher, asyncio.get_running_loop().time
-        until = time() + TURN_SECONDS
-        telemetry = shell.telemetry
+        telemetry, dispatcher = shell.telemetry, shell.dispatcher
         unseen = telemetry is None and OPENTELEMETRY not in sys.modules
+        until = min(until, shell.lease_over)  # a call for each run
         made: Any
         for _ in range(0 if live.parking else TURN_STEPS):
             if not orders or self.held or shell.stopping:  # one that is dead has no orders
                 break
-            now = time()
-            if now >= shell.lease_over:
-                shell.held_back = True
-                break
-            if now > until:
-                shell.shared_runner.take(self)
+            if (now := time()) >= until:
+                if now >= shell.lease_over:
+                    shell.held_back = True
+                else:
+                    shell.shared_runner.take(self)
                 break
             order = orders.pop(0)
             self._passing = task, order
@@ -197,8 +195,8 @@ class Runners:
             if type(made) is CoroutineType:
                 self._kept[task], self._passing = order, None
                 return order, made
-            # is_spoilt(), without a call for each step.
-            if made is None or live.dead or task.cancelling() or spoils(task):
+            # is_spoilt(): a task that does not wait keeps what was done to it.
+            if made is None or live.dead or spoils(task):
                 self._useless(order, made)
                 break
             self.free = 1

@@ -39,6 +39,7 @@ from perdure.kernel.events import (
 )
 from perdure.kernel.fold import fold
 from perdure.kernel.machine import GraphMachine
+from perdure.kernel.onward import Decided
 from perdure.kernel.plan import GraphPlan
 from perdure.kernel.protocol import Decision, Deps, Load, Loaded
 from perdure.kernel.run import NodeState, Run
@@ -99,7 +100,7 @@ class Harness:
     # ---------------------------------------------------------------- events
 
     def apply(self, event: Event) -> Transition:
-        """Apply one event; raises what the machine raises."""
+        """Apply one event; what it led to, action by action. Raises what the machine raises."""
         if not self.live:
             self.reload()
         before = shown(self.run)
@@ -113,7 +114,7 @@ class Harness:
         else:
             assert (transition.actions, shown(self.run)) == ([], before)
         assert shown(self.run) == shown(self.folded())
-        return transition
+        return plain(transition)
 
     def _straight_start(self, event: Event) -> Transition | None:
         """The start of a new run, where nothing is in its way."""
@@ -223,13 +224,13 @@ class Harness:
 
     # ---------------------------------------------------------------- the engine's part
 
-    def _drive(self, decision: Decision) -> Transition:
+    def _drive(self, decision: Decision) -> Decided:
         try:
             load = next(decision)
             while True:
                 load = self._answer(decision, load)
         except StopIteration as stop:
-            transition: Transition = stop.value
+            transition: Decided = stop.value
         return transition
 
     def _answer(self, decision: Decision, load: Load) -> Load:
@@ -242,8 +243,8 @@ class Harness:
         payloads = {id: self.payloads[id] for id in load.signals if id in self.payloads}
         return decision.send(Loaded(known, payloads))
 
-    def _record(self, transition: Transition) -> None:
-        self.journal.append(msgspec.json.encode(transition))
+    def _record(self, transition: Decided) -> None:
+        self.journal.append(msgspec.json.encode(plain(transition)))
         for action in transition.actions:
             if type(action) is ReopenRun:
                 for node in action.reset:
@@ -254,6 +255,11 @@ class Harness:
 
 
 # -------------------------------------------------------------------- reading transitions
+
+
+def plain(made: Decided) -> Transition:
+    """The same, action by action."""
+    return Transition(made.at, list(made.actions), made.ignored, made.signal_delivered)
 
 
 def of(transition: Transition, kind: type) -> list[Any]:
