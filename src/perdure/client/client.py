@@ -189,9 +189,6 @@ class Client:
         joins: bool,
     ) -> Run[Any]:
         """See start."""
-        if options.get("using") is not None:
-            message = "starting in the caller's transaction is not there yet: leave out using="
-            raise Unsupported(message)
         if not isinstance(definition, Definition):
             definition = await self._driver.definition(_declared(definition))
         if options or call is not UNOBSERVED:
@@ -218,7 +215,11 @@ class Client:
         options: StartOptions,
         call: Call | Unobserved,
     ) -> StartRequest:
-        """What a driver is asked, with all that can be said. Raises InvalidRequest, InvalidId."""
+        """What a driver is asked, with all that can be said. Raises InvalidRequest, InvalidId,
+        Unsupported."""
+        if options.get("using") is not None:
+            message = "starting in the caller's transaction is not there yet: leave out using="
+            raise Unsupported(message)
         config, id = options.get("config"), options.get("id")
         return StartRequest(
             definition,

@@ -33,6 +33,7 @@ from perdure.kernel.actions import (
     RetryTask,
     SetPaused,
     StartChild,
+    Transition,
 )
 from perdure.kernel.events import DeadlineReached, TimerFired
 from perdure.kernel.onward import Decided, Onward
@@ -92,6 +93,17 @@ class Effects:
         except Exception as error:
             self._failed(live, error)
 
+    def carry_start(self, live: LiveRun, started: Transition) -> None:
+        """The same of a straight start, which opens the run and begins at one node."""
+        try:
+            created: Any = started.actions[1]
+            live.inputs[created.node] = Inputs(created.input, _NO_SECRETS)
+            self._begin(live, created.node, created.task, 0)
+            if self.shell.observers:
+                self.shell.show(live, started)
+        except Exception as error:
+            self._failed(live, error)
+
     def _failed(self, live: LiveRun, error: Exception) -> None:
         _log.error("%s/%s cannot go on", live.definition.name, live.run_id, exc_info=error)
         live.stall(f"the engine could not carry out what was decided: {error!r}")
@@ -118,6 +130,8 @@ class Effects:
                     self.wait(live, action.node, action.task, action.wake_at)
             elif kind is DispatchTask:
                 self.dispatch(live, action.node, action.task, action.attempt, action.not_before)
+            elif kind is FinishRun:
+                self.shell.finished(live, action)
             elif (effect := _EFFECTS.get(kind)) is not None:
                 effect(self, live, action)
 
@@ -291,17 +305,11 @@ def _halted(effects: Effects, live: LiveRun, action: RequestStop) -> None:
         halt(live)
 
 
-def _finished(effects: Effects, live: LiveRun, action: FinishRun) -> None:
-    effects.shell.finished(live, action)
-    effects.shell.feed.records.ended(live, action)
-
-
 #: What the rarer actions set going.
 _EFFECTS: Final[Mapping[type, Callable[[Effects, LiveRun, Any], None]]] = {
     RetryTask: _retried,
     StartChild: _asked,
     BeginRun: _begun,
-    FinishRun: _finished,
     RequestStop: _halted,
     Continued: _continued,
     FailTask: _over,

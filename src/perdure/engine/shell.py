@@ -336,7 +336,10 @@ class Shell:
             self, row.key, row.id, beginning.definition, machine, run, row.first.epoch, 1
         )
         self.enter(live, run)
-        self.effects.carry_out(live, beginning.transitions)
+        if beginning.straight:
+            self.effects.carry_start(live, beginning.transitions[0])
+        else:
+            self.effects.carry_out(live, beginning.transitions)
         if live.dead:
             return
         if machine.may_ask:  # as all code may
@@ -425,6 +428,7 @@ class Shell:
         live.die()
         self.unwritten.forget(live.key)
         self.waiters.ended(live.key, action)
+        self.feed.records.ended(live, action)
 
     def drop(self, live: LiveRun) -> None:
         """The run belongs to another worker now, or to none: forget it."""

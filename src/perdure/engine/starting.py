@@ -36,13 +36,14 @@ class Beginning(msgspec.Struct, gc=False):
     """A run about to exist: its row, its machine, and what it decided first. A workflow that is
     owned from birth has taken its first turn, unless it is a child; elsewhere its owner begins
     it. While the row is being written, `answer` is the store's, where it came before anybody
-    waited, and `future` is of whoever waits for it."""
+    waited, and `future` is of whoever waits for it. `straight`: see Definition.straight_start."""
 
     row: NewRun
     definition: Definition[Any, Any]
     machine: Machine
     run: Run
     transitions: list[Transition]
+    straight: bool = False
     answer: Started | Exception | None = None
     future: asyncio.Future[Started] | None = None
 
@@ -80,7 +81,7 @@ def begin(
         msgspec.json.encode(event.metadata) if event.metadata else b"{}", status,
         definition.aliases,
     )  # fmt: skip
-    return Beginning(row, definition, machine, run, transitions)
+    return Beginning(row, definition, machine, run, transitions, straight is not None)
 
 
 def _asked(

@@ -157,9 +157,12 @@ class MemoryStore:
                 return Started("exists", known)
         self._ids[new.definition, id] = key
         run = self._runs[key] = MemoryRun(new)
-        self._moved(key, run)
-        if new.first.change is not None and isinstance(new.first.change, Finish):
-            self._children.tell(run)
+        if run.owner is not None:
+            self._places.put(key, run)
+        else:
+            self._moved(key, run)
+            if isinstance(new.first.change, Finish):
+                self._children.tell(run)
         return Started("created", key)
 
     def _start_child(self, start: ChildStart) -> None:
