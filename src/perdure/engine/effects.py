@@ -93,12 +93,27 @@ class Effects:
         except Exception as error:
             self._failed(live, error)
 
+    def carry_end(self, live: LiveRun, ended: Decided) -> None:
+        """The same of one transition, the run's last. Most often a node has completed with it:
+        its input and its timer go with the run."""
+        try:
+            actions: Sequence[Any] = ended.actions
+            if len(actions) == 2 and type(actions[0]) is CompleteTask:
+                self.shell.finished(live, actions[1])
+            else:
+                self._carry_out(live, actions)
+            if self.shell.observers:
+                self.shell.show(live, ended)
+        except Exception as error:
+            self._failed(live, error)
+
     def carry_start(self, live: LiveRun, started: Transition) -> None:
         """The same of a straight start, which opens the run and begins at one node."""
         try:
             created: Any = started.actions[1]
-            live.inputs[created.node] = Inputs(created.input, _NO_SECRETS)
-            self._begin(live, created.node, created.task, 0)
+            node = created.node
+            live.inputs[node] = stored = Inputs(created.input, _NO_SECRETS)
+            self._begin(live, node, created.task, 0, stored)
             if self.shell.observers:
                 self.shell.show(live, started)
         except Exception as error:
