@@ -82,9 +82,11 @@ async def traced(chain: Chain, store: str) -> Counter[str]:
         # It goes so slowly that the engine would give way to others all the time.
         slowly = [patch.object(module, "TURN_SECONDS", math.inf) for module in _GIVE_WAY]
         with slowly[0], slowly[1]:
+            # What has begun already is not traced.
+            run = asyncio.create_task(engine.run(chain.graph, chain.given))
             sys.settrace(trace)
-            try:  # in a task: what had begun before is not traced
-                await asyncio.create_task(engine.run(chain.graph, chain.given))
+            try:
+                await run
             finally:
                 sys.settrace(before)
     return Counter({name: n for name, n in counts.items() if name.split(":")[0] not in _LEFT_OUT})

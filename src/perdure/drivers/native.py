@@ -122,12 +122,12 @@ class NativeDriver:
         """See Driver.start."""
         if not self.is_open:
             await self.open()
-        if self._local is None:
-            started = await self._begin_unowned(request)
-        else:
+        started: Started | None = None
+        if self._local is not None:
             begun = self._local.begin(request)
-            there = begun if isinstance(begun, Started) else await begun
-            started = await self._begin_unowned(request) if there is None else there
+            started = begun if isinstance(begun, Started) else await begun
+        if started is None:
+            started = await self._begin_unowned(request)
         return started.outcome != "exists"
 
     async def result(self, workflow: str, id: str, /) -> Outcome:

@@ -299,27 +299,25 @@ class Shell:
             request, self.deps, key=key, worker=self.worker,
             owned=not (request.delay or self.struck_off), commit=self.next_commit(),
         )  # fmt: skip
-        self.starts.submit(beginning.row, partial(self._started, beginning))
-        answer = beginning.answer
-        if type(answer) is Started:
+        answer = self.starts.write(beginning.row, partial(self._started, beginning))
+        if answer is not None:
+            self._take(beginning, answer)
             return answer
-        if isinstance(answer, Exception):
-            raise answer
+        told = beginning.answer
+        if isinstance(told, Exception):
+            raise told
+        if told is not None:
+            return told
         self.in_hand.add(key)  # nobody else has had a turn since the row was submitted
         beginning.future = future = asyncio.get_running_loop().create_future()
         self._starting.add(future)
         return future
 
     def _started(self, beginning: Beginning, answer: Started | Exception) -> None:
-        row, future = beginning.row, beginning.future
-        if future is not None:
-            self.in_hand.discard(row.key)
-        # One that this worker was still to own when it was declared dead is claimed anew.
-        born = type(answer) is Started and answer.outcome != "exists"
-        if born and row.owner == self.worker and not self.struck_off:
-            self.born(beginning)
-        else:
-            close(beginning.machine, f"{row.definition}/{row.id}")
+        """The store has answered, not at once; or the row can never be written."""
+        future = beginning.future
+        self.in_hand.discard(beginning.row.key)
+        self._take(beginning, answer)
         if future is None:
             beginning.answer = answer
             return
@@ -328,6 +326,16 @@ class Shell:
             _refuse(future, answer)
         elif not future.done():
             future.set_result(answer)
+
+    def _take(self, beginning: Beginning, answer: Started | Exception) -> None:
+        """Into memory with the run, if it was made."""
+        row = beginning.row
+        made = type(answer) is Started and answer.outcome != "exists"
+        # One that this worker was still to own when it was declared dead is claimed anew.
+        if made and row.owner == self.worker and not self.struck_off:
+            self.born(beginning)
+        else:
+            close(beginning.machine, f"{row.definition}/{row.id}")
 
     def born(self, beginning: Beginning) -> None:
         """A run was made that this worker owns."""
@@ -406,11 +414,12 @@ class Shell:
 
     def forget(self, live: LiveRun) -> None:
         """A run leaves memory; another one in its place stays."""
-        if self.live.get(live.key) is live:
-            del self.live[live.key]
+        key = live.key
+        if self.live.get(key) is live:
+            del self.live[key]
             del self._named[live.workflow][live.run_id]
-            if live.key in self.claims.lone:
-                self.claims.left(live.key)
+            if key in self.claims.lone:
+                self.claims.left(key)
 
     def key_of(self, workflow: str, run_id: str) -> bytes | None:
         """The key of a run that is in memory."""

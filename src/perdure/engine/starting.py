@@ -35,8 +35,8 @@ PYTHON = f"{sys.version_info.major}.{sys.version_info.minor}"
 class Beginning(msgspec.Struct, gc=False):
     """A run about to exist: its row, its machine, and what it decided first. A workflow that is
     owned from birth has taken its first turn, unless it is a child; elsewhere its owner begins
-    it. While the row is being written, `answer` is the store's, where it came before anybody
-    waited, and `future` is of whoever waits for it. `straight`: see Definition.straight_start."""
+    it. `straight`: see Definition.straight_start. While the row is being written, `future` is of
+    whoever waits for that; `answer`: the store's, where it came before anybody did."""
 
     row: NewRun
     definition: Definition[Any, Any]

@@ -116,7 +116,7 @@ def output_of(turn: Turn) -> bytes:
         ]
         turn.need(leaves)
         given = {node: outputs[node] for node in leaves}
-    if not plan.typed:
+    if codec.plain or not plan.typed:
         return codec.write(given)
     opened = {node: codec.opened(output) for node, output in given.items()}
     return bytes(codec.sealed(Raw(codec.write(opened))))

@@ -92,9 +92,7 @@ class MemoryRun:
             return
         self.owner = None
         if isinstance(change, Finish):
-            self.status = change.status
-            self.ready_at = NEVER
-            self.ended = row
+            self.status, self.ready_at, self.ended = change.status, NEVER, row
             if change.version is not None or change.hash is not None:
                 self.version, self.hash = change.version or self.version, change.hash or self.hash
         elif isinstance(change, Stall):
