@@ -47,21 +47,13 @@ def logger_of(step: StepContext) -> logging.Logger:
     return _LOGGERS.setdefault(name, logging.getLogger(name))
 
 
-class EngineStep(StepContext):
+class EngineStep(StepContext, eq=False, kw_only=True):
     """Most attempts are over before they wait for anything: what their time is is asked late."""
 
-    __slots__ = ("_canceled", "_dispatcher", "_limit", "task")
-
-    def __init__(self, order: Order, dispatcher: Dispatcher) -> None:
-        self._of = order
-        self._deadline = None
-        self._resources = dispatcher.resources
-        self._canceled = False
-        self.details = None
-        self._dispatcher = dispatcher
-        self._limit: int | None = None
-        #: What is cancelled when the time is over.
-        self.task: asyncio.Task[Any] | None = None
+    _dispatcher: Dispatcher = None  # type: ignore[assignment]
+    _limit: int | None = None
+    #: What is cancelled when the time is over.
+    task: asyncio.Task[Any] | None = None
 
     @property
     def canceled(self) -> bool:
