@@ -340,9 +340,7 @@ class Shell:
     def born(self, beginning: Beginning) -> None:
         """A run was made that this worker owns."""
         row, machine, run = beginning.row, beginning.machine, beginning.run
-        live = LiveRun(
-            self, row.key, row.id, beginning.definition, machine, run, row.first.epoch, 1
-        )
+        live = LiveRun(self, row.key, row.id, beginning.definition, machine, run, epoch=0, seq=1)
         self.enter(live, run)
         if beginning.straight:
             self.effects.carry_start(live, beginning.transitions[0])

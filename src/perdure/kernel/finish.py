@@ -80,14 +80,15 @@ def failed_nodes(turn: Turn) -> FailureRecord | None:
 def blocked(turn: Turn) -> FailureRecord | None:
     """The failure of a run that waits for what can never come, or that lacks a node given up
     when another failed: retrying that other one does not bring it back."""
-    reached = turn.run.nodes
-    if turn.run.gave_up and (
+    run = turn.run
+    reached = run.nodes
+    if run.gave_up and (
         given_up := [node for node, state in reached.items() if state.status == "canceled"]
     ):
         message = f"blocked: {', '.join(given_up)} was canceled and not retried"
         return FailureRecord("workflow.blocked", message)
     all_incoming = turn.plan.shape.incoming
-    if len(reached) == len(all_incoming) and reached.keys() == all_incoming.keys():
+    if reached.keys() == all_incoming.keys():
         return None
     for node, incoming in all_incoming.items():
         if node in reached:

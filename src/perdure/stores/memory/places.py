@@ -71,6 +71,11 @@ class Places:
         elif self._free and (free := self._free.get(run.new.definition)):
             free.runs.pop(key, None)
 
+    def hold(self, key: bytes, run: MemoryRun, owner: str) -> None:
+        """A new run has this owner."""
+        self._held[owner][key] = run
+        run.listed = owner
+
     def remove(self, key: bytes, run: MemoryRun) -> None:
         """The run is forgotten."""
         if run.listed is not None:

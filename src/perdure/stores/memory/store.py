@@ -143,8 +143,7 @@ class MemoryStore:
         return "accepted"
 
     def start(self, runs: Sequence[NewRun], done: StartDone) -> None:
-        start = self._start
-        done([start(runs[0])] if len(runs) == 1 else [start(new) for new in runs])
+        done((self._start(runs[0]),) if len(runs) == 1 else list(map(self._start, runs)))
         if self._children.sent:
             self._told()
 
@@ -152,13 +151,14 @@ class MemoryStore:
         key, id = new.key, new.id
         if key in self._runs:
             return Started("mine", key)
-        for name in (new.definition, *new.former) if new.former else (new.definition,):
-            if (known := self._ids.get((name, id))) is not None:
-                return Started("exists", known)
-        self._ids[new.definition, id] = key
+        named, ids = (new.definition, id), self._ids
+        for name in (named, *((former, id) for former in new.former)) if new.former else (named,):
+            if name in ids:
+                return Started("exists", ids[name])
+        ids[named] = key
         run = self._runs[key] = MemoryRun(new)
-        if run.owner is not None:
-            self._places.put(key, run)
+        if (owner := run.owner) is not None:
+            self._places.hold(key, run, owner)
         else:
             self._moved(key, run)
             if isinstance(new.first.change, Finish):
