@@ -87,18 +87,22 @@ class MemoryRun:
     def change(self, row: JournalRow) -> None:
         """Carry out what rides on the row; the caller has checked that it may."""
         change = row.change
-        if isinstance(change, Continue):
-            self._begin_at(row.seq, change)
-            return
-        self.owner = None
         if isinstance(change, Finish):
-            self.status, self.ready_at, self.ended = change.status, NEVER, row
+            self.owner, self.ready_at = None, NEVER
+            self.status, self.ended = change.status, row
             if change.version is not None or change.hash is not None:
                 self.version, self.hash = change.version or self.version, change.hash or self.hash
-        elif isinstance(change, Stall):
+        elif isinstance(change, Continue):
+            self._begin_at(row.seq, change)
+        elif change is not None:
+            self._let_go(row, change)
+
+    def _let_go(self, row: JournalRow, change: Release | Stall | Reopen) -> None:
+        self.owner = None
+        if isinstance(change, Stall):
             self.ready_at, self.stalled = change.until, change.reason
             self.end_stall(change.seen, row.at)
-        elif isinstance(change, Release | Reopen):
+        else:
             unread = len(self.mailbox) > row.read
             self.ready_at = min(change.ready_at, row.at) if unread else change.ready_at
             if isinstance(change, Reopen):
