@@ -70,6 +70,7 @@ class LiveRun:
         self,
         shell: Shell,
         key: bytes,
+        workflow: str,
         run_id: str,
         definition: Definition[Any, Any],
         machine: Machine,
@@ -80,7 +81,7 @@ class LiveRun:
     ) -> None:
         self.key = key
         self.run_id = run_id
-        self.workflow = definition.name
+        self.workflow = workflow
         self.definition = definition
         self.machine = machine
         self.run = run

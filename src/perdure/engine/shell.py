@@ -301,7 +301,7 @@ class Shell:
         )  # fmt: skip
         answer = self.starts.write(beginning.row, partial(self._started, beginning))
         if answer is not None:
-            self._take(beginning, answer)
+            self._take(beginning, made=answer.outcome != "exists")
             return answer
         told = beginning.answer
         if isinstance(told, Exception):
@@ -317,7 +317,8 @@ class Shell:
         """The store has answered, not at once; or the row can never be written."""
         future = beginning.future
         self.in_hand.discard(beginning.row.key)
-        self._take(beginning, answer)
+        made = not isinstance(answer, Exception) and answer.outcome != "exists"
+        self._take(beginning, made=made)
         if future is None:
             beginning.answer = answer
             return
@@ -327,10 +328,9 @@ class Shell:
         elif not future.done():
             future.set_result(answer)
 
-    def _take(self, beginning: Beginning, answer: Started | Exception) -> None:
+    def _take(self, beginning: Beginning, *, made: bool) -> None:
         """Into memory with the run, if it was made."""
         row = beginning.row
-        made = type(answer) is Started and answer.outcome != "exists"
         # One that this worker was still to own when it was declared dead is claimed anew.
         if made and row.owner == self.worker and not self.struck_off:
             self.born(beginning)
@@ -340,7 +340,10 @@ class Shell:
     def born(self, beginning: Beginning) -> None:
         """A run was made that this worker owns."""
         row, machine, run = beginning.row, beginning.machine, beginning.run
-        live = LiveRun(self, row.key, row.id, beginning.definition, machine, run, epoch=0, seq=1)
+        live = LiveRun(
+            self, row.key, row.definition, row.id, beginning.definition, machine, run,
+            epoch=0, seq=1,
+        )  # fmt: skip
         self.enter(live, run)
         if beginning.straight:
             self.effects.carry_start(live, beginning.transitions[0])
