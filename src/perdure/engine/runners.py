@@ -37,6 +37,8 @@ Waiting = tuple[Order, Coroutine[Any, Any, Report | None]]
 
 _log = logging.getLogger("perdure.engine")
 
+_NONE: Final[frozenset[tuple[str, int]]] = frozenset()
+
 #: How many steps a run may make without giving the loop to others.
 TURN_STEPS: Final = 64
 #: Seconds after which an attempt is made again whose task somebody else cancelled.
@@ -58,7 +60,7 @@ class Runners:
         #: Whether the shared runner is to look here.
         self.queued = False
         #: Attempts (task, number) that an earlier process may have begun, where that matters.
-        self.before: frozenset[tuple[str, int]] = frozenset()
+        self.before = _NONE
         #: What each task is at that is this run's; and the one that is everybody's.
         self._kept: dict[asyncio.Task[None], Order] = {}
         self._passing: tuple[asyncio.Task[None], Order] | None = None
@@ -140,12 +142,15 @@ class Runners:
 
     def end(self) -> None:
         """The run left memory: every attempt is asked to stop, its end unheard."""
-        self.orders.clear()
-        self.wake()
-        spared = (_current_task(), self._idle)  # one that only waits for a row ends by itself
-        for task, _ in self.working:
-            if task not in spared:
-                task.cancel()
+        if self.orders:
+            self.orders.clear()
+        if self.waiter is not None:
+            self.wake()
+        if self._kept:  # what passes is under way just now, in this very task
+            spared = (_current_task(), self._idle)  # one that only waits for a row ends by itself
+            for task in self._kept:
+                if task not in spared:
+                    task.cancel()
 
     def ended(self, task: asyncio.Task[None]) -> None:
         """A task in which attempts of this run were made has ended."""

@@ -13,6 +13,7 @@ from perdure import (
     Client,
     Context,
     Engine,
+    InvalidId,
     InvalidRequest,
     NotFound,
     RunFailed,
@@ -144,6 +145,8 @@ def test_a_client_over_somebody_else_s_engine_keeps_types_and_errors() -> None:
             assert failed.value.kind == "negative"
             with pytest.raises(NotFound):
                 await client.get(square, "none").status()
+            with pytest.raises(InvalidId):
+                await client.get(square, "a\nb").result()
             await run.signal(name, "Ann", dedupe_key="k")
             await run.cancel("enough")
             assert driver.told == [("name", b'"Ann"', "k"), ("cancel", "enough")]
