@@ -11,8 +11,8 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from perdure.engine.handlers.port import StepNotRegistered
-from perdure.engine.stepping import first_part
-from perdure.kernel.events import NodeFailed
+from perdure.engine.stepping import Waiting, first_part
+from perdure.kernel.events import NodeCompleted, NodeFailed
 from perdure.telemetry.observation import Attempt
 from perdure.telemetry.service import OPENTELEMETRY, telemetry_of
 
@@ -26,29 +26,36 @@ if TYPE_CHECKING:
 __all__ = ["OPENTELEMETRY", "observed"]
 
 
-async def observed(
+def observed(
     given: Telemetry | None, dispatcher: Dispatcher, order: Order, trace: Mapping[str, str] | None
-) -> Report | None:
-    """Execute the attempt as `dispatcher.execute` does, seen by what was given or by the process's
+) -> Report | Waiting | None:
+    """Begin the attempt as `dispatcher.begin` does, seen by what was given or by the process's
     own telemetry. `trace`: the carrier that its run was started with."""
     telemetry = telemetry_of(given)
     if telemetry is None:
-        return await dispatcher.execute(order)
+        return dispatcher.begin(order)
     step = order.node if order.step is None else order.step.name
     seen = Attempt(telemetry, order.workflow, step, order.number + 1, trace)
     try:
-        report = await dispatcher.execute(order, partial(seen.around, first_part))
-    except StepNotRegistered:
+        made = dispatcher.begin(order, partial(seen.around, first_part))
+    except BaseException as error:
+        _ended(seen, error)
+        raise
+    if isinstance(made, Waiting):
+        made.seen = partial(_ended, seen)
+    else:
+        _ended(seen, made)
+    return made
+
+
+def _ended(seen: Attempt, how: Report | BaseException | None) -> None:
+    if isinstance(how, NodeFailed):
+        seen.ended(how.failure)
+    elif isinstance(how, NodeCompleted):
+        seen.ended(None)
+    elif isinstance(how, StepNotRegistered):
         seen.never()
-        raise
-    except (asyncio.CancelledError, GeneratorExit):
-        seen.given_up()
-        raise
-    except BaseException:
-        seen.escaped()
-        raise
-    if report is None:
+    elif how is None or isinstance(how, (asyncio.CancelledError, GeneratorExit)):
         seen.given_up()
     else:
-        seen.ended(report.failure if isinstance(report, NodeFailed) else None)
-    return report
+        seen.escaped()

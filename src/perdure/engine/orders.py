@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from datetime import datetime
-from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from msgspec import Raw
@@ -50,7 +48,7 @@ def logger_of(step: StepContext) -> logging.Logger:
 class EngineStep(StepContext):
     """Most attempts are over before they wait for anything: what their time is is asked late."""
 
-    __slots__ = ("_canceled", "_dispatcher", "_limit", "task")
+    __slots__ = ("_canceled", "_dispatcher", "_limit")
 
     def __init__(self, order: Order, dispatcher: Dispatcher) -> None:
         self._of = order
@@ -60,8 +58,6 @@ class EngineStep(StepContext):
         self.details = None
         self._dispatcher = dispatcher
         self._limit: int | None = None
-        #: What is cancelled when the time is over.
-        self.task: asyncio.Task[Any] | None = None
 
     @property
     def canceled(self) -> bool:
@@ -87,33 +83,22 @@ class EngineStep(StepContext):
         self.begin_time()
         return super().deadline
 
-    def begin_time(self) -> None:
+    def begin_time(self) -> int:
         """Its time begins, unless it has begun: when it first waits, or asks; on a thread, with
-        its turn."""
-        if self._deadline is not None or not self.limit:
-            return
-        order: Any = self._of
-        if order.queued is not None:
-            self._deadline = order.queued.deadline(self.limit)
-        else:
-            self._deadline = self._dispatcher.clock.now() + self.limit
-
-    @property
-    def left(self) -> Callable[[], float] | None:
-        """Asks how many seconds it has left, where its time may begin later."""
-        order: Any = self._of
-        return None if order.queued is None else partial(order.queued.left, self.limit)
+        its turn. How long it may take, in µs; 0 = no limit."""
+        limit = self.limit
+        if limit and self._deadline is None:
+            order: Any = self._of
+            if order.queued is not None:
+                self._deadline = order.queued.deadline(limit)
+            else:
+                self._deadline = self._dispatcher.clock.now() + limit
+        return limit
 
     def _queue(self) -> Queued:
         order: Any = self._of
         order.queued = queued = Queued(self._dispatcher.clock.now())
         return queued
-
-    def expired(self) -> None:
-        """Its time is over."""
-        self.canceled = True
-        if self.task is not None:
-            self.task.cancel()
 
     def _logger(self) -> logging.Logger:
         return logger_of(self)

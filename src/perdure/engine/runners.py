@@ -1,7 +1,7 @@
 """Runners: the tasks that execute one live run's attempts.
 
 Attempts begin in a task that is everybody's (`advance`, see shared_runner); one that waits keeps
-it, and the task is a runner of the run from then on (`work`). A runner that finishes an attempt
+it, and the task is a runner of the run from then on (`heard`). A runner that finishes an attempt
 takes the next one itself, so that steps in sequence never change tasks. No attempt starts while the
 engine stops, the run is paused, or this worker's lease may be over, nor while the run is being let
 go: it waits in `orders`.
@@ -12,9 +12,8 @@ from __future__ import annotations
 import asyncio
 import logging
 import sys
-from collections.abc import Collection, Coroutine, Sequence
+from collections.abc import Collection, Sequence
 from functools import partial
-from types import CoroutineType
 from typing import TYPE_CHECKING, Any, Final
 
 from perdure.codec.failures import record_failure
@@ -24,16 +23,15 @@ from perdure.engine.halting import halts
 from perdure.engine.handlers.port import StepNotRegistered
 from perdure.engine.orders import Order
 from perdure.engine.shared_runner import TURN_SECONDS, is_spoilt, spoils
+from perdure.engine.stepping import Waiting
 from perdure.kernel.events import AttemptGivenUp, NodeFailed
 from perdure.model.failure import FailureRecord
 from perdure.model.status import TERMINAL
 
 if TYPE_CHECKING:
     from perdure.engine.live_run import LiveRun
+    from perdure.engine.runner import Next
     from perdure.engine.shell import Shell
-
-#: An attempt that waits, and what is to be awaited for its end.
-Waiting = tuple[Order, Coroutine[Any, Any, Report | None]]
 
 _log = logging.getLogger("perdure.engine")
 
@@ -159,8 +157,8 @@ class Runners:
             self._given_up(order, begun=order.waited or order.again or order.before)
 
     def advance(self, task: asyncio.Task[None]) -> Waiting | None:
-        """Execute attempts in this task, which is everybody's, for as long as there is one to take
-        that does not wait. What does wait, if one did: the task is this run's then."""
+        """Execute attempts in this task for as long as there is one to take that does not wait.
+        What does wait, if one did: the task is this run's then."""
         live, shell, orders = self._live, self._shell, self.orders
         dispatcher, time = shell.dispatcher, asyncio.get_running_loop().time
         until = time() + TURN_SECONDS
@@ -187,11 +185,12 @@ class Runners:
             except (*ENDINGS, asyncio.CancelledError):
                 raise
             except BaseException as error:
-                self._cannot(order, error)
+                self.cannot(order, error)
                 break
-            if type(made) is CoroutineType:
+            if type(made) is Waiting:
                 self._kept[task], self._passing = order, None
-                return order, made
+                made.runners, made.task = self, task
+                return made
             # is_spoilt(), without a call for each step.
             if made is None or live.dead or task.cancelling() or spoils(task):
                 self._useless(order, made)
@@ -207,54 +206,35 @@ class Runners:
         self._passing = None
         return None
 
-    async def work(self, task: asyncio.Task[None], order: Order | None, made: Any) -> None:
-        """Execute attempts for as long as there is one to take or a row under way, of which the
-        first has begun, and waits."""
-        live, shell, orders = self._live, self._shell, self.orders
-        dispatcher, telemetry, loop = shell.dispatcher, shell.telemetry, asyncio.get_running_loop()
-        # Methods are looked up each time: kept, they take more memory than a waiting step's input.
-        steps, started = 0, loop.time()
-        while order is not None:
-            try:
-                if made is None:
-                    self._kept[task] = order
-                    if telemetry is None and OPENTELEMETRY not in sys.modules:
-                        made = dispatcher.begin(order)
-                    else:
-                        made = observed(telemetry, dispatcher, order, live.run.trace)
-                report = await made if type(made) is CoroutineType else made
-            except (*ENDINGS, asyncio.CancelledError):
-                raise
-            except BaseException as error:
-                self._cannot(order, error)
-                return
-            made = None
-            if order.waited:
-                steps, started = 0, loop.time()
-            if report is None or live.dead or is_spoilt(task):
-                self._useless(order, report)
-                return
-            self.free = 1
-            try:
-                live.deliver(report)
-            finally:
-                self.free = 0
-            order = orders.pop(0) if orders else None
-            if order is None and self._waits_for_row():
-                order = await self._next_order(task)
-                started = loop.time()
-            now = loop.time()
-            steps += 1
-            if steps % TURN_STEPS == 0 or now - started > TURN_SECONDS:
-                order = await self._give_way(order)
-                now = started = loop.time()
-            if order is not None and (shell.stopping or self.held or now >= shell.lease_over):
-                orders.insert(0, order)
-                shell.held_back = True
-                return
-        self._leave(task)
+    def heard(self, attempt: Waiting) -> Next:
+        """An attempt has ended that waited, and kept its task: what is next there."""
+        live, task, order, report = self._live, attempt.task, attempt.order, attempt.report
+        if report is None or live.dead or is_spoilt(task):
+            self._useless(order, report)
+            return None
+        self.free = 1
+        try:
+            live.deliver(report)
+        finally:
+            self.free = 0
+        return self._next(task, order)
 
-    def _cannot(self, order: Order, error: BaseException) -> None:
+    def _next(self, task: asyncio.Task[None], order: Order) -> Next:
+        """What is next in a task that is this run's, in which this attempt was the last."""
+        del self._kept[task]
+        try:
+            waits = self.advance(task)
+        except BaseException:  # it ends the process, or that is caught somewhere
+            self.ended(task)
+            raise
+        if waits is not None or is_spoilt(task):
+            return waits
+        if not self.orders and self._waits_for_row():
+            return self._row(task, order)
+        self._leave(task)
+        return None
+
+    def cannot(self, order: Order, error: BaseException) -> None:
         """Whatever it is: a run that nobody works on and nobody is told of would hang."""
         live = self._live
         if isinstance(error, StepNotRegistered):
@@ -333,22 +313,12 @@ class Runners:
             return False
         return live.run.status not in TERMINAL  # its last row lets nothing start
 
-    async def _give_way(self, order: Order | None) -> Order | None:
-        """Let others run, with no attempt in hand: what its steps left behind may cancel this
-        task now, and the attempt would be gone with it."""
-        if order is not None:
-            self.orders.insert(0, order)
-        try:
-            await asyncio.sleep(0)
-        except asyncio.CancelledError:
-            self.start()
-            raise
-        return self.orders.pop(0) if self.orders else None
-
-    async def _next_order(self, task: asyncio.Task[Any]) -> Order | None:
-        """Wait until the row under way is durable, and take what it lets start."""
-        live, orders = self._live, self.orders
-        while not orders and live.under_way is not None and not live.dead:
+    async def _row(self, task: asyncio.Task[None], order: Order) -> Next:
+        """Wait until the row under way is durable, and go on with what it lets start. Meanwhile
+        the task is as good as at its last attempt."""
+        live = self._live
+        self._kept[task] = order
+        while not self.orders and live.under_way is not None and not live.dead:
             self.waiter = asyncio.get_running_loop().create_future()
             self._idle = task
             try:
@@ -359,7 +329,7 @@ class Runners:
                 raise
             finally:
                 self.waiter = self._idle = None
-        return orders.pop(0) if orders else None
+        return self._next(task, order)
 
 
 def _current_task() -> asyncio.Task[Any] | None:

@@ -1,22 +1,35 @@
-"""Awaiting a coroutine in a context of its own, inside the task that awaits it.
+"""An attempt's coroutine, in a context of its own, inside the task that is there.
 
 A new asyncio task per step costs more than most steps do. Here the coroutine is driven by the
 task that is there: its context variables are its own, `asyncio.current_task()` and timeouts work as
-usual, and a coroutine that never waits costs one call.
+usual, and a coroutine that never waits costs one call. One that does wait is driven by its task's
+Runner, and no coroutine of the engine's stands around it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Coroutine, Generator
-from contextvars import Context
-from types import CoroutineType, coroutine
-from typing import Any, TypeVar
+import asyncio
+from collections.abc import Awaitable, Callable, Coroutine
+from types import CoroutineType
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+import msgspec
 
 from perdure.model.errors import Failure
 from perdure.model.step_context import CURRENT, StepContext
 
+if TYPE_CHECKING:
+    from contextvars import Context
+
+    from perdure.engine.dispatcher import Dispatcher, Report
+    from perdure.engine.orders import EngineStep, Order
+    from perdure.engine.runners import Runners
+
 A = TypeVar("A")
 T = TypeVar("T")
+
+#: What an attempt gives that ended, instead of something to wait for.
+OVER: Final = object()
 
 
 def first_part(
@@ -45,32 +58,92 @@ async def _awaited(other: Awaitable[T]) -> T:
     return await other
 
 
-@coroutine
-def rest_of(
-    steps: Coroutine[Any, Any, T], context: Context, waiting_for: Any
-) -> Generator[Any, Any, T]:
-    """Await the rest of a coroutine within its context, after `first_part` gave `waiting_for`."""
-    while True:
-        thrown: BaseException | None = None
+class Waiting(msgspec.Struct, eq=False):
+    """An attempt from where it first waits, with its coroutine (`steps`) and that one's context.
+    `send`, `throw` and `close` do as a coroutine's, but give OVER once it has ended.
+
+    A timeouts.Watch. Each attempt that waits has one: it is kept small.
+    """
+
+    order: Order
+    step: EngineStep
+    dispatcher: Dispatcher
+    steps: Coroutine[Any, Any, Any]
+    context: Context
+    #: What it first waits for.
+    awaited: Any
+    #: Whose attempt it is, and the task that it is made in: set as soon as that is known.
+    runners: Runners = None  # type: ignore[assignment]
+    task: asyncio.Task[Any] = None  # type: ignore[assignment]
+    #: Told of its end by somebody who looks on: how it ended, or what goes through the engine.
+    seen: Callable[[Report | BaseException | None], None] | None = None
+    #: How it ended.
+    report: Report | None = None
+    deadline: float = 0.0
+    limit: int = 0
+    expired: bool = False
+
+    def first(self) -> Any:
+        """What it waits for, to begin with."""
+        awaited, self.awaited = self.awaited, None
+        return awaited
+
+    def send(self, value: Any) -> Any:
+        """What it waited for is there: what it waits for next."""
         try:
-            sent = yield waiting_for
-        except GeneratorExit:
-            context.run(steps.close)
-            raise
-        except BaseException as error:
-            thrown = error
-        try:
-            if thrown is None:
-                waiting_for = context.run(steps.send, sent)
-            else:
-                waiting_for = context.run(steps.throw, thrown)
+            return self.context.run(self.steps.send, value)
         except StopIteration as stop:
-            result: T = stop.value
-            return result
-        except GeneratorExit as error:
-            raise _told(error) from error
+            return self._end(self.dispatcher.returned, stop.value)
+        except BaseException as error:
+            return self._raised(error)
+
+    def throw(self, error: BaseException) -> Any:
+        """Raise this where it waits: what it waits for next."""
+        try:
+            return self.context.run(self.steps.throw, error)
+        except StopIteration as stop:
+            return self._end(self.dispatcher.returned, stop.value)
+        except BaseException as found:
+            return self._raised(found)
+
+    def close(self) -> None:
+        """It does not go on, and has no outcome."""
+        self.dispatcher.left(self)
+        try:
+            self.context.run(self.steps.close)
+        finally:
+            if self.seen is not None:
+                self.seen(None)
+
+    def on_expiry(self) -> None:
+        """Its time is over."""
+        self.step.canceled = True
+        self.task.cancel()
+
+    def left(self) -> float:
+        """How many seconds it still has, as one that waited for a thread."""
+        queued = self.order.queued
+        return 0.0 if queued is None else queued.left(self.step.limit)
+
+    def _raised(self, error: BaseException) -> Any:
+        if isinstance(error, GeneratorExit):
+            error = _told(error)
+        return self._end(self.dispatcher.raised, error)
+
+    def _end(self, report: Callable[[Waiting, Any], Report | None], how: Any) -> Any:
+        try:
+            self.report = report(self, how)
+        except BaseException as error:
+            if self.seen is not None:
+                self.seen(error)
+            raise
+        if self.seen is not None:
+            self.seen(self.report)
+        return OVER
 
 
 def _told(error: GeneratorExit) -> Failure:
     """Raised out of a coroutine that nobody closes, it must not look as if somebody did."""
-    return Failure(str(error), kind="GeneratorExit")
+    told = Failure(str(error), kind="GeneratorExit")
+    told.__cause__ = error
+    return told

@@ -240,7 +240,7 @@ class Fake:
     def __init__(self, act: Any) -> None:
         self.act = act
 
-    async def execute(self, order: Order, first: Any = first_part) -> Any:
+    def begin(self, order: Order, first: Any = first_part) -> Any:
         async def handle() -> Any:
             return self.act()
 
@@ -255,7 +255,7 @@ class Fake:
 def ordered(seen: Collector, act: Any) -> Any:
     order = Order("trying", "a", "flaky#1", "STEP", "t1", 0, None, step=flaky)
     dispatcher: Any = Fake(act)
-    return asyncio.run(observed(seen.telemetry, dispatcher, order, None))
+    return observed(seen.telemetry, dispatcher, order, None)
 
 
 @pytest.mark.rule("W-62")
