@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from perdure.engine.handlers.port import StepNotRegistered
 from perdure.engine.stepping import Waiting, first_part
@@ -17,10 +17,11 @@ from perdure.telemetry.observation import Attempt
 from perdure.telemetry.service import OPENTELEMETRY, telemetry_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from perdure.engine.dispatcher import Dispatcher, Report
     from perdure.engine.orders import Order
+    from perdure.engine.stepping import Ends
     from perdure.telemetry import Telemetry
 
 __all__ = ["OPENTELEMETRY", "observed"]
@@ -42,10 +43,44 @@ def observed(
         _ended(seen, error)
         raise
     if isinstance(made, Waiting):
-        made.seen = partial(_ended, seen)
+        made.ends = Seen(made.ends, seen)
     else:
         _ended(seen, made)
     return made
+
+
+class Seen:
+    """Tells who looks on, too, what an attempt comes to that waits."""
+
+    __slots__ = ("_ends", "_seen")
+
+    def __init__(self, ends: Ends, seen: Attempt) -> None:
+        self._ends = ends
+        self._seen = seen
+
+    def returned(self, attempt: Waiting, value: Any) -> Report | None:
+        """See Ends.returned."""
+        return self._told(self._ends.returned, attempt, value)
+
+    def raised(self, attempt: Waiting, error: BaseException) -> Report | None:
+        """See Ends.raised."""
+        return self._told(self._ends.raised, attempt, error)
+
+    def left(self, attempt: Waiting) -> None:
+        """See Ends.left."""
+        self._ends.left(attempt)
+        _ended(self._seen, None)
+
+    def _told(
+        self, how: Callable[[Waiting, Any], Report | None], attempt: Waiting, value: Any
+    ) -> Report | None:
+        try:
+            report = how(attempt, value)
+        except BaseException as error:
+            _ended(self._seen, error)
+            raise
+        _ended(self._seen, report)
+        return report
 
 
 def _ended(seen: Attempt, how: Report | BaseException | None) -> None:

@@ -22,7 +22,7 @@ from perdure.engine.clock import Clock
 from perdure.engine.handlers.port import Attempt, Given, Handler, StepNotRegistered
 from perdure.engine.observing import shielded
 from perdure.engine.orders import EngineStep, Order
-from perdure.engine.stepping import Waiting, first_part
+from perdure.engine.stepping import Waiting, first_part, told
 from perdure.engine.timeouts import Timeouts
 from perdure.engine.untold import tells_nothing
 from perdure.kernel.events import NodeCompleted, NodeFailed
@@ -96,21 +96,24 @@ class Dispatcher:
         return waiting
 
     def returned(self, attempt: Waiting, value: Any) -> Report:
-        """What an attempt comes to that returned after it had waited."""
-        self.left(attempt)
+        """See Ends.returned."""
+        if attempt.queue is not None:
+            attempt.queue.pop(attempt, None)
         if attempt.expired:
             _this_task().uncancel()  # it finished all the same: a finished step keeps its outcome
         return self._completed(attempt.order, value)
 
     def raised(self, attempt: Waiting, error: BaseException) -> NodeFailed | None:
-        """What an attempt comes to that raised after it had waited. Raises what is not its own."""
+        """See Ends.raised."""
         self.left(attempt)
+        if isinstance(error, GeneratorExit):
+            error = told(error)
         return self._ended_badly(attempt.order, attempt.step, error, timed_out=attempt.expired)
 
     def left(self, attempt: Waiting) -> None:
-        """It waits no more: its time is nobody's matter."""
-        if attempt.limit:
-            self._timeouts.done(attempt)
+        """See Ends.left."""
+        if attempt.queue is not None:
+            attempt.queue.pop(attempt, None)
 
     def _completed(self, order: Order, value: Any) -> Report:
         """What an attempt that returned comes to."""
@@ -257,7 +260,7 @@ def _tell_exit(order: Order, error: BaseException) -> None:
 
 
 def _timed_out(order: Order, step: EngineStep) -> TimedOut:
-    seconds = step.limit / SECOND
+    seconds = (step.limit or 0) / SECOND
     return TimedOut(
         f"attempt {order.number + 1} of node {order.node} took longer than {seconds:g} s"
     )

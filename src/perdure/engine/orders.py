@@ -48,7 +48,7 @@ def logger_of(step: StepContext) -> logging.Logger:
 class EngineStep(StepContext):
     """Most attempts are over before they wait for anything: what their time is is asked late."""
 
-    __slots__ = ("_canceled", "_dispatcher", "_limit")
+    __slots__ = ("_canceled", "_dispatcher", "limit")
 
     def __init__(self, order: Order, dispatcher: Dispatcher) -> None:
         self._of = order
@@ -57,7 +57,8 @@ class EngineStep(StepContext):
         self._canceled = False
         self.details = None
         self._dispatcher = dispatcher
-        self._limit: int | None = None
+        #: How long the attempt may take, in µs, from when its time begins; 0 = no limit.
+        self.limit: int | None = None
 
     @property
     def canceled(self) -> bool:
@@ -70,14 +71,6 @@ class EngineStep(StepContext):
         self._canceled = value
 
     @property
-    def limit(self) -> int:
-        """How long the attempt may take, in µs; 0 = no limit."""
-        if self._limit is None:
-            order: Any = self._of
-            self._limit = self._dispatcher.handlers[order.type].timeout(order)
-        return self._limit
-
-    @property
     def deadline(self) -> datetime | None:
         """See StepContext.deadline."""
         self.begin_time()
@@ -86,13 +79,15 @@ class EngineStep(StepContext):
     def begin_time(self) -> int:
         """Its time begins, unless it has begun: when it first waits, or asks; on a thread, with
         its turn. How long it may take, in µs; 0 = no limit."""
+        order: Any = self._of
         limit = self.limit
+        if limit is None:
+            limit = self.limit = self._dispatcher.handlers[order.type].timeout(order)
         if limit and self._deadline is None:
-            order: Any = self._of
-            if order.queued is not None:
-                self._deadline = order.queued.deadline(limit)
-            else:
+            if order.queued is None:
                 self._deadline = self._dispatcher.clock.now() + limit
+            else:
+                self._deadline = order.queued.deadline(limit)
         return limit
 
     def _queue(self) -> Queued:

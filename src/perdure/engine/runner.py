@@ -9,7 +9,7 @@ then an attempt that waits, then what its run has to do, and so on.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine
+from collections.abc import Coroutine
 from typing import Any, TypeAlias
 
 from perdure.engine.dispatcher import ENDINGS
@@ -29,13 +29,35 @@ class Runner(Coroutine[Any, Any, None]):
 
     def send(self, value: Any) -> Any:
         """See Coroutine.send."""
-        assert self._part is not None
-        return self._go_on(self._part.send, value)
+        part: Any = self._part
+        try:
+            given = part.send(value)
+        except StopIteration as end:
+            following = end.value
+        except BaseException as error:
+            _broken(part, error)
+            following = None
+        else:
+            if given is not OVER:
+                return given
+            following = part.runners.heard(part)
+        return self._follow(following)
 
     def throw(self, error: Any, value: Any = None, trace: Any = None) -> Any:
         """See Coroutine.throw; tasks throw exceptions, not their types."""
-        assert self._part is not None
-        return self._go_on(self._part.throw, error)
+        part: Any = self._part
+        try:
+            given = part.throw(error)
+        except StopIteration as end:
+            following = end.value
+        except BaseException as found:
+            _broken(part, found)
+            following = None
+        else:
+            if given is not OVER:
+                return given
+            following = part.runners.heard(part)
+        return self._follow(following)
 
     def close(self) -> None:
         """See Coroutine.close."""
@@ -49,30 +71,22 @@ class Runner(Coroutine[Any, Any, None]):
     def __del__(self) -> None:
         self.close()  # as a coroutine does: what waits here is closed in its own context
 
-    def _go_on(self, resume: Callable[[Any], Any], value: Any) -> Any:
-        """Drive the part, and what follows it, until one of them waits."""
-        while True:
-            part = self._part
-            try:
-                given = resume(value)
-            except StopIteration as end:
-                following = end.value
-            except (*ENDINGS, asyncio.CancelledError):
-                raise
-            except BaseException as error:
-                if type(part) is not Waiting:
-                    raise
-                part.runners.cannot(part.order, error)
-                following = None
-            else:
-                if given is not OVER:
-                    return given
-                assert type(part) is Waiting
-                following = part.runners.heard(part)
+    def _follow(self, following: Next) -> Any:
+        """Begin with what is next; what it waits for."""
+        while following is not None:
             self._part = following
-            if following is None:
-                break
             if type(following) is Waiting:
                 return following.first()
-            resume, value = following.send, None
+            try:
+                return following.send(None)
+            except StopIteration as end:
+                following = end.value
+        self._part = None
         raise StopIteration
+
+
+def _broken(part: Any, error: BaseException) -> None:
+    """Raise what went through an attempt, or through what is no attempt; else its run is told."""
+    if type(part) is not Waiting or isinstance(error, (*ENDINGS, asyncio.CancelledError)):
+        raise error
+    part.runners.cannot(part.order, error)

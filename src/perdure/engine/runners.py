@@ -209,7 +209,8 @@ class Runners:
     def heard(self, attempt: Waiting) -> Next:
         """An attempt has ended that waited, and kept its task: what is next there."""
         live, task, order, report = self._live, attempt.task, attempt.order, attempt.report
-        if report is None or live.dead or is_spoilt(task):
+        # is_spoilt(), without a call for each step.
+        if report is None or live.dead or task.cancelling() or spoils(task):
             self._useless(order, report)
             return None
         self.free = 1
@@ -217,20 +218,21 @@ class Runners:
             live.deliver(report)
         finally:
             self.free = 0
+        del self._kept[task]
         return self._next(task, order)
 
-    def _next(self, task: asyncio.Task[None], order: Order) -> Next:
-        """What is next in a task that is this run's, in which this attempt was the last."""
-        del self._kept[task]
-        try:
-            waits = self.advance(task)
-        except BaseException:  # it ends the process, or that is caught somewhere
-            self.ended(task)
-            raise
-        if waits is not None or is_spoilt(task):
-            return waits
-        if not self.orders and self._waits_for_row():
-            return self._row(task, order)
+    def _next(self, task: asyncio.Task[None], last: Order) -> Next:
+        """What is next in a task that is this run's."""
+        if self.orders:
+            try:
+                waits = self.advance(task)
+            except BaseException:  # it ends the process, or that is caught somewhere
+                self.ended(task)
+                raise
+            if waits is not None or self.orders or is_spoilt(task):
+                return waits
+        if self._waits_for_row():
+            return self._row(task, last)
         self._leave(task)
         return None
 
@@ -313,11 +315,11 @@ class Runners:
             return False
         return live.run.status not in TERMINAL  # its last row lets nothing start
 
-    async def _row(self, task: asyncio.Task[None], order: Order) -> Next:
+    async def _row(self, task: asyncio.Task[None], last: Order) -> Next:
         """Wait until the row under way is durable, and go on with what it lets start. Meanwhile
         the task is as good as at its last attempt."""
         live = self._live
-        self._kept[task] = order
+        self._kept[task] = last
         while not self.orders and live.under_way is not None and not live.dead:
             self.waiter = asyncio.get_running_loop().create_future()
             self._idle = task
@@ -329,7 +331,8 @@ class Runners:
                 raise
             finally:
                 self.waiter = self._idle = None
-        return self._next(task, order)
+        del self._kept[task]
+        return self._next(task, last)
 
 
 def _current_task() -> asyncio.Task[Any] | None:

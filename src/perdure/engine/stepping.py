@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine
 from types import CoroutineType
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
 
 import msgspec
 
@@ -21,9 +21,10 @@ from perdure.model.step_context import CURRENT, StepContext
 if TYPE_CHECKING:
     from contextvars import Context
 
-    from perdure.engine.dispatcher import Dispatcher, Report
+    from perdure.engine.dispatcher import Report
     from perdure.engine.orders import EngineStep, Order
     from perdure.engine.runners import Runners
+    from perdure.engine.timeouts import Watch
 
 A = TypeVar("A")
 T = TypeVar("T")
@@ -51,11 +52,24 @@ def first_part(
     try:
         return steps, steps.send(None)
     except GeneratorExit as error:
-        raise _told(error) from error
+        raise told(error) from error
 
 
 async def _awaited(other: Awaitable[T]) -> T:
     return await other
+
+
+class Ends(Protocol):
+    """Says what an attempt that has waited comes to. Raises what is not the attempt's own."""
+
+    def returned(self, attempt: Waiting, value: Any, /) -> Report | None:
+        """It returned this."""
+
+    def raised(self, attempt: Waiting, error: BaseException, /) -> Report | None:
+        """It raised this."""
+
+    def left(self, attempt: Waiting, /) -> None:
+        """It was closed: it comes to nothing."""
 
 
 class Waiting(msgspec.Struct, eq=False):
@@ -67,7 +81,7 @@ class Waiting(msgspec.Struct, eq=False):
 
     order: Order
     step: EngineStep
-    dispatcher: Dispatcher
+    ends: Ends
     steps: Coroutine[Any, Any, Any]
     context: Context
     #: What it first waits for.
@@ -75,12 +89,10 @@ class Waiting(msgspec.Struct, eq=False):
     #: Whose attempt it is, and the task that it is made in: set as soon as that is known.
     runners: Runners = None  # type: ignore[assignment]
     task: asyncio.Task[Any] = None  # type: ignore[assignment]
-    #: Told of its end by somebody who looks on: how it ended, or what goes through the engine.
-    seen: Callable[[Report | BaseException | None], None] | None = None
     #: How it ended.
     report: Report | None = None
     deadline: float = 0.0
-    limit: int = 0
+    queue: dict[Watch, None] | None = None
     expired: bool = False
 
     def first(self) -> Any:
@@ -93,27 +105,25 @@ class Waiting(msgspec.Struct, eq=False):
         try:
             return self.context.run(self.steps.send, value)
         except StopIteration as stop:
-            return self._end(self.dispatcher.returned, stop.value)
+            self.report = self.ends.returned(self, stop.value)
         except BaseException as error:
-            return self._raised(error)
+            self.report = self.ends.raised(self, error)
+        return OVER
 
     def throw(self, error: BaseException) -> Any:
         """Raise this where it waits: what it waits for next."""
         try:
             return self.context.run(self.steps.throw, error)
         except StopIteration as stop:
-            return self._end(self.dispatcher.returned, stop.value)
+            self.report = self.ends.returned(self, stop.value)
         except BaseException as found:
-            return self._raised(found)
+            self.report = self.ends.raised(self, found)
+        return OVER
 
     def close(self) -> None:
         """It does not go on, and has no outcome."""
-        self.dispatcher.left(self)
-        try:
-            self.context.run(self.steps.close)
-        finally:
-            if self.seen is not None:
-                self.seen(None)
+        self.ends.left(self)
+        self.context.run(self.steps.close)
 
     def on_expiry(self) -> None:
         """Its time is over."""
@@ -122,28 +132,12 @@ class Waiting(msgspec.Struct, eq=False):
 
     def left(self) -> float:
         """How many seconds it still has, as one that waited for a thread."""
-        queued = self.order.queued
-        return 0.0 if queued is None else queued.left(self.step.limit)
-
-    def _raised(self, error: BaseException) -> Any:
-        if isinstance(error, GeneratorExit):
-            error = _told(error)
-        return self._end(self.dispatcher.raised, error)
-
-    def _end(self, report: Callable[[Waiting, Any], Report | None], how: Any) -> Any:
-        try:
-            self.report = report(self, how)
-        except BaseException as error:
-            if self.seen is not None:
-                self.seen(error)
-            raise
-        if self.seen is not None:
-            self.seen(self.report)
-        return OVER
+        queued, limit = self.order.queued, self.step.limit
+        return 0.0 if queued is None or limit is None else queued.left(limit)
 
 
-def _told(error: GeneratorExit) -> Failure:
+def told(error: GeneratorExit) -> Failure:
     """Raised out of a coroutine that nobody closes, it must not look as if somebody did."""
-    told = Failure(str(error), kind="GeneratorExit")
-    told.__cause__ = error
-    return told
+    failure = Failure(str(error), kind="GeneratorExit")
+    failure.__cause__ = error
+    return failure

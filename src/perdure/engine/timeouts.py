@@ -19,11 +19,12 @@ QUEUES: Final = 256
 
 
 class Watch(Protocol):
-    """Who is told when its time is over. `deadline`, by the loop's clock, and `limit` (µs; 0 =
-    nobody watches) are set when it is entered, `expired` just before `on_expiry` is called."""
+    """Who is told when its time is over. `deadline`, by the loop's clock, is set when it is
+    entered, and `expired` just before `on_expiry` is called."""
 
     deadline: float
-    limit: int
+    #: Where it stands, with others: taken out of there, it is told nothing.
+    queue: dict[Watch, None] | None
     expired: bool
 
     def on_expiry(self) -> None:
@@ -34,7 +35,7 @@ class Watch(Protocol):
 
 
 class Timeouts:
-    """Call `watch` when an attempt begins to wait and `done` when it ended."""
+    """Call `watch` when an attempt begins to wait; one that ended is taken out of its `queue`."""
 
     def __init__(self) -> None:
         #: Of each limit those that have it, by their deadlines.
@@ -45,32 +46,26 @@ class Timeouts:
         self._most = QUEUES
 
     def watch(self, watch: Watch, limit: int) -> None:
-        """Call `on_expiry` on the loop unless `done` comes within so many µs, or as many more as
-        there are `left` then."""
+        """Call `on_expiry` on the loop in so many µs, or in as many more as there are `left`
+        then."""
         loop = asyncio.get_running_loop()
-        watch.limit = limit
         watch.deadline = loop.time() + limit / SECOND
         queue = self._queues.get(limit)
         if queue is None:
-            self._begin(watch, loop)
-        else:
-            queue[watch] = None
+            queue = self._begin(limit, watch.deadline, loop)
+        queue[watch] = None
+        watch.queue = queue
 
-    def _begin(self, watch: Watch, loop: asyncio.AbstractEventLoop) -> None:
-        """It is the first one that has its limit."""
+    def _begin(
+        self, limit: int, first: float, loop: asyncio.AbstractEventLoop
+    ) -> dict[Watch, None]:
         if len(self._queues) >= self._most:
             self._sweep()
-        self._queues[watch.limit] = {watch: None}
-        heapq.heappush(self._heap, (watch.deadline, watch.limit))
-        if self._timer is None or watch.deadline < self._timer.when():
+        queue = self._queues[limit] = {}
+        heapq.heappush(self._heap, (first, limit))
+        if self._timer is None or first < self._timer.when():
             self._arm(loop)
-
-    def done(self, watch: Watch) -> None:
-        """The attempt ended; its deadline means nothing any more."""
-        queue = self._queues.get(watch.limit)
-        watch.limit = 0
-        if queue is not None:  # it is not after `close`
-            queue.pop(watch, None)
+        return queue
 
     def close(self) -> None:
         """Forget everything."""
@@ -95,8 +90,9 @@ class Timeouts:
         loop = asyncio.get_running_loop()
         self._timer = None
         for watch in self._due(loop.time()):
-            if not watch.limit:
-                continue  # one that was told before it has ended it
+            if watch.queue is None or watch not in watch.queue:
+                continue  # what was told before this has ended it
+            del watch.queue[watch]
             if (more := watch.left()) > 0:
                 self.watch(watch, max(round(more * SECOND), 1))
             else:
@@ -105,18 +101,15 @@ class Timeouts:
         self._arm(loop)
 
     def _due(self, now: float) -> list[Watch]:
-        """Take those out whose time is over, first those for whom it was first."""
+        """Those whose time is over, first the one for whom it was first."""
         due: list[Watch] = []
         while self._heap and self._heap[0][0] <= now:
             limit = heapq.heappop(self._heap)[1]
-            queue, before = self._queues[limit], len(due)
-            for watch in queue:
+            for watch in self._queues[limit]:
                 if watch.deadline > now:
                     heapq.heappush(self._heap, (watch.deadline, limit))
                     break
                 due.append(watch)
             else:
-                del self._queues[limit]
-            for watch in due[before:]:
-                del queue[watch]
+                del self._queues[limit]  # when they are told there is nobody in it any more
         return sorted(due, key=lambda watch: watch.deadline)

@@ -42,17 +42,13 @@ class HandTimeouts(Timeouts):
     def __init__(self, clock: HandClock) -> None:
         super().__init__()
         self._clock = clock
-        self._watched: list[Watch] = []
+        self._watched: dict[Watch, None] = {}
 
     def watch(self, watch: Watch, limit: int) -> None:
         """See Timeouts.watch. What waits for a thread does so in no time."""
-        watch.limit, watch.deadline = limit, self._clock.monotonic() + limit / SECOND
-        self._watched.append(watch)
-
-    def done(self, watch: Watch) -> None:
-        """See Timeouts.done."""
-        if watch in self._watched:  # and not closed before
-            self._watched.remove(watch)
+        watch.deadline = self._clock.monotonic() + limit / SECOND
+        watch.queue = self._watched
+        self._watched[watch] = None
 
     def close(self) -> None:
         """See Timeouts.close."""
