@@ -41,7 +41,9 @@ from perdure.kernel.actions import (
     StartChild,
     Transition,
 )
+from perdure.kernel.onward import Onward
 from perdure.model.failure import FailureRecord
+from tests.replay.onwards import onwards
 from tests.replay.opening import AT, Journal, opened
 from tests.replay.undoing import undone, untold
 
@@ -455,6 +457,7 @@ JOURNALS = {
     "taken-back-v1": taken_back,
     "undone-v1": undone,
     "untold-v1": untold,
+    "onwards-v2": onwards,
 }
 
 
@@ -485,7 +488,7 @@ def written(journal: Journal) -> bytes:
 def shapes() -> dict[str, Any]:
     """Every record of the format with its fields, types and defaults."""
     kinds = {kind.__struct_config__.tag: kind for kind in get_args(AnyAction)}
-    kinds["(failure)"] = FailureRecord
+    kinds["(failure)"], kinds["(onward)"] = FailureRecord, Onward
     return {
         str(tag): {
             field.encode_name: _type(field) + ("" if field.required else f" = {_default(field)}")

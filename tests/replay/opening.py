@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from perdure.kernel.actions import OpenRun, Transition
+from perdure.kernel.actions import OpenRun
+from perdure.kernel.onward import Decided
 
 AT = 1_700_000_000_000_000
 
-Journal = list[list[Transition]]
+Journal = list[list[Decided]]
 
 
 def opened(**more: Any) -> OpenRun:

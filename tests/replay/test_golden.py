@@ -10,6 +10,7 @@ from msgspec import Raw
 
 from perdure.codec.journal import VALUES, decode_row
 from perdure.kernel.actions import AnyAction
+from perdure.kernel.onward import Onward
 from tests.replay.journals import FOLDER, JOURNALS, SHAPES, rows_of, shapes, written
 
 
@@ -21,7 +22,7 @@ def test_a_golden_journal_is_read_to_the_actions_it_was_made_from(name: str) -> 
     for (body, payloads), transitions in zip(rows, expected, strict=True):
         found = decode_row(body)
         for transition in found:
-            for action in transition.actions:
+            for action in [transition] if type(transition) is Onward else transition.actions:
                 for value in VALUES:
                     ref = getattr(action, f"{value}_ref", None)
                     if ref is not None:
@@ -41,10 +42,13 @@ def test_every_file_is_named_and_every_name_has_its_file() -> None:
 
 
 def test_every_action_and_every_field_stands_in_some_golden_journal() -> None:
-    seen = set()
+    seen, onward = set(), set()
     for journal in JOURNALS.values():
         for row in journal():
             for transition in row:
+                if type(transition) is Onward:
+                    onward |= msgspec.json.decode(msgspec.json.encode(transition)).keys()
+                    continue
                 for action in transition.actions:
                     bare = msgspec.json.decode(msgspec.json.encode(action))
                     seen |= {(bare["do"], field) for field in bare if field != "do"}
@@ -56,6 +60,8 @@ def test_every_action_and_every_field_stands_in_some_golden_journal() -> None:
         if not field.endswith("_ref")
     }
     assert promised - seen == set()
+    fields = set(Onward.__struct_fields__)
+    assert {field for field in fields if not field.endswith("_ref")} - onward == set()
 
 
 def test_the_records_have_the_shapes_that_were_written_down() -> None:

@@ -17,7 +17,7 @@ from perdure.kernel.plan import UNDO
 
 if TYPE_CHECKING:
     from perdure.engine.live_run import LiveRun
-    from perdure.kernel.actions import Transition
+    from perdure.kernel.onward import Decided
     from perdure.kernel.run import NodeState, Run
 
 #: Other runs that are named; of more it is only said that there are more.
@@ -128,7 +128,7 @@ class Progress:
         nodes = f"1 {what} is" if len(done) == 1 else f"{len(done)} {what}s are"
         return f"goes on from {', '.join(pending)}: {nodes} recorded, and not done again"
 
-    def recorded(self, live: LiveRun, transition: Transition) -> None:
+    def recorded(self, live: LiveRun, transition: Decided) -> None:
         """A transition became durable."""
         if live.run_id == self.id and live.definition.name == self.workflow:
             self._seq = max(self._seq, live.seq)

@@ -19,11 +19,11 @@ from perdure.engine.handlers.http_options import HttpOptions
 from perdure.engine.outages import unrecorded
 from perdure.engine.secrets import Secrets
 from perdure.kernel.actions import CreateTask, FailTask, FinishRun, RetryTask
+from perdure.kernel.onward import Decided
 
 if TYPE_CHECKING:
     from perdure.cli.progress import Screen
     from perdure.engine.live_run import LiveRun
-    from perdure.kernel.actions import Transition
     from perdure.kernel.run import Run
 
 #: Hears of one thing that happened.
@@ -112,7 +112,7 @@ class Told:
         self.note(f"{_name(live)} {'begins' if begins else 'goes on'}")
         self.event("begins" if begins else "goes-on", **_run(live))
 
-    def recorded(self, live: LiveRun, transition: Transition) -> None:
+    def recorded(self, live: LiveRun, transition: Decided) -> None:
         """A transition became durable: its run may have ended with it."""
         for action in transition.actions:
             if isinstance(action, FinishRun):

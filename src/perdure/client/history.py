@@ -9,7 +9,8 @@ import msgspec
 from msgspec import Raw
 
 from perdure.codec.journal import decode_row
-from perdure.kernel.actions import Action, Transition
+from perdure.kernel.actions import Action
+from perdure.kernel.onward import Decided
 from perdure.model.moments import moment
 from perdure.stores.answers import StoredRow
 
@@ -24,7 +25,7 @@ def told(journal: Iterable[StoredRow]) -> Iterator[dict[str, Any]]:
             yield from told_of(transition, row.seq, row.writer)
 
 
-def told_of(transition: Transition, seq: int, writer: str) -> Iterator[dict[str, Any]]:
+def told_of(transition: Decided, seq: int, writer: str) -> Iterator[dict[str, Any]]:
     """One record per recorded action: `seq` and `writer` of its journal row, `time` (aware, UTC),
     `do`, and the action's own fields where they say something, with attempts from 1 (D-2)."""
     time = moment(transition.at)

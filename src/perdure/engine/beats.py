@@ -17,6 +17,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 
 from perdure.engine.clock import error_of
+from perdure.engine.reading import heard_of
 from perdure.model.durations import SECOND
 from perdure.model.errors import NotFound, StoreError
 from perdure.stores.answers import Beat, Claim
@@ -98,7 +99,7 @@ class Beats:
         for key, newest in mail.items():
             live = self._shell.live.get(key)
             if live is not None:
-                live.heard_of(newest)
+                heard_of(self._shell, live, newest)
 
     async def beat(self) -> None:
         """One beat. Raises StoreError."""

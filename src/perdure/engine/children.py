@@ -25,10 +25,10 @@ from perdure.kernel.actions import (
     FinishRun,
     SetPaused,
     StartChild,
-    Transition,
 )
 from perdure.kernel.child_ids import call_id
 from perdure.kernel.code.machine import CodeMachine
+from perdure.kernel.onward import Decided
 from perdure.kernel.run import ChildState
 from perdure.model.definition import Definition
 from perdure.model.driving import StartRequest
@@ -73,7 +73,7 @@ def asking(live: LiveRun, node: str) -> Asking | None:
     return Asking(node, state.task, call_id(state.task, state.attempt), state.child)
 
 
-def outgoing(shell: Shell, live: LiveRun, transitions: Sequence[Transition]) -> list[Outgoing]:
+def outgoing(shell: Shell, live: LiveRun, transitions: Sequence[Decided]) -> list[Outgoing]:
     """What these transitions of the run, which are about to be written, ask of other runs."""
     asked: list[Outgoing] = []
     actions: list[Any] = [action for one in transitions for action in one.actions]

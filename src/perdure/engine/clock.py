@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from time import time_ns
 from typing import Final, Protocol
 
 
@@ -35,7 +36,7 @@ class SystemClock:
 
     def now(self) -> int:
         """See Clock.now."""
-        return time.time_ns() // 1000 + self.offset
+        return time_ns() // 1000 + self.offset
 
     def monotonic(self) -> float:
         """See Clock.monotonic."""

@@ -18,6 +18,7 @@ from perdure.kernel.code.machine import CodeMachine
 from perdure.kernel.code.replay import since_continued as since
 from perdure.kernel.code.stuck import Interrupted, Stuck
 from perdure.kernel.events import RunBegun
+from perdure.kernel.onward import Decided
 from perdure.kernel.protocol import Machine
 from perdure.kernel.run import GRACE, Run
 from perdure.model.errors import PayloadMissing, PerdureError, StoreError
@@ -69,7 +70,7 @@ def begins_at(live: LiveRun) -> int | None:
     return live.timers.due(BEGIN)
 
 
-def since_continued(transitions: Sequence[Transition]) -> list[Transition]:
+def since_continued(transitions: Sequence[Decided]) -> list[Decided]:
     """The transitions of a journal's first row, without what was decided before the run went on as
     new: that is another life's, whose beginning is gone."""
     first, *others = transitions
@@ -96,7 +97,7 @@ def _ends(run: Run) -> list[int]:
 
 
 async def bring_back(
-    machine: Machine, journal: Sequence[Transition], outputs: Places, read: ReadMany, *,
+    machine: Machine, journal: Sequence[Decided], outputs: Places, read: ReadMany, *,
     to_end: bool,
 ) -> None:  # fmt: skip
     """`recall`; but where a run that is `to_end` does not get there, it goes on without its code,
@@ -124,7 +125,7 @@ def give_up(machine: CodeMachine, why: str) -> None:
 
 
 async def recall(
-    machine: Machine, journal: Sequence[Transition], outputs: Places, read: ReadMany
+    machine: Machine, journal: Sequence[Decided], outputs: Places, read: ReadMany
 ) -> None:
     """Bring a workflow's code to where its journal ends. Raises StoreError, and PerdureError
     where the code does not get there."""

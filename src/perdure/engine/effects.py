@@ -33,9 +33,9 @@ from perdure.kernel.actions import (
     RetryTask,
     SetPaused,
     StartChild,
-    Transition,
 )
 from perdure.kernel.events import DeadlineReached, TimerFired
+from perdure.kernel.onward import Decided, Onward
 from perdure.model.errors import PayloadMissing
 from perdure.model.graph import CHILD
 
@@ -43,6 +43,8 @@ if TYPE_CHECKING:
     from perdure.engine.live_run import LiveRun
     from perdure.engine.shell import Shell
 
+
+_NO_SECRETS: Final[Mapping[str, str]] = {}
 
 _log = logging.getLogger("perdure.engine")
 
@@ -64,50 +66,66 @@ class Effects:
     def __init__(self, shell: Shell) -> None:
         self.shell = shell
 
-    def carry_out(self, live: LiveRun, transitions: Sequence[Transition]) -> None:
+    def carry_out(self, live: LiveRun, transitions: Sequence[Decided]) -> None:
         """Everything these durable transitions order. What goes wrong stalls the run."""
-        inputs, observed = live.inputs, self.shell.observers
-        action: Any
+        observed = self.shell.observers
         try:
             for transition in transitions:
-                for action in transition.actions:
-                    kind = type(action)
-                    if kind is CompleteTask:
-                        stored = inputs.pop(action.node, None)
-                        if stored is not None and stored.timed:
-                            live.timers.disarm(action.node)
-                    elif kind is CreateTask:
-                        if action.status == "pending":
-                            inputs[action.node] = Inputs(action.input, action.secrets)
-                        elif action.wake_at is not None:
-                            self.wait(live, action.node, action.task, action.wake_at)
-                    elif kind is DispatchTask:
-                        self.dispatch(
-                            live, action.node, action.task, action.attempt, action.not_before
-                        )
-                    elif (effect := _EFFECTS.get(kind)) is not None:
-                        effect(self, live, action)
+                if type(transition) is Onward:
+                    self._go_onward(live, transition)
+                    if _is_wanted(live, transition.next, transition.next_task, 0):
+                        self._begin(live, transition.next, transition.next_task, 0)
+                else:
+                    self._carry_out(live, transition.actions)
                 if observed:
                     self.shell.show(live, transition)
         except Exception as error:
-            _log.exception("%s/%s cannot go on", live.definition.name, live.run_id)
-            live.stall(f"the engine could not carry out what was decided: {error!r}")
+            self._failed(live, error)
+
+    def carry_onward(self, live: LiveRun, onward: Onward) -> None:
+        """The same of one transition, where nothing has been decided since."""
+        try:
+            self._go_onward(live, onward)
+            self._begin(live, onward.next, onward.next_task, 0)
+            if self.shell.observers:
+                self.shell.show(live, onward)
+        except Exception as error:
+            self._failed(live, error)
+
+    def _failed(self, live: LiveRun, error: Exception) -> None:
+        _log.error("%s/%s cannot go on", live.definition.name, live.run_id, exc_info=error)
+        live.stall(f"the engine could not carry out what was decided: {error!r}")
+
+    def _go_onward(self, live: LiveRun, onward: Onward) -> None:
+        inputs = live.inputs
+        stored = inputs.pop(onward.node, None)
+        if stored is not None and stored.timed:
+            live.timers.disarm(onward.node)
+        inputs[onward.next] = Inputs(onward.input, _NO_SECRETS)
+
+    def _carry_out(self, live: LiveRun, actions: Sequence[Any]) -> None:
+        inputs = live.inputs
+        for action in actions:
+            kind = type(action)
+            if kind is CompleteTask:
+                stored = inputs.pop(action.node, None)
+                if stored is not None and stored.timed:
+                    live.timers.disarm(action.node)
+            elif kind is CreateTask:
+                if action.status == "pending":
+                    inputs[action.node] = Inputs(action.input, action.secrets)
+                elif action.wake_at is not None:
+                    self.wait(live, action.node, action.task, action.wake_at)
+            elif kind is DispatchTask:
+                self.dispatch(live, action.node, action.task, action.attempt, action.not_before)
+            elif (effect := _EFFECTS.get(kind)) is not None:
+                effect(self, live, action)
 
     # ------------------------------------------------------------------ attempts
 
     def dispatch(self, live: LiveRun, node: str, task: str, number: int, not_before: int) -> None:
-        """Start an attempt, or see that it starts at its time. Decisions run ahead of effects: what
-        has been given up by now, or is another task's node, is not begun at all."""
-        state = live.run.nodes.get(node)
-        if (
-            state is None
-            or state.task != task
-            or state.attempt != number
-            or state.status != "pending"
-        ):
-            return
-        if live.run.reason and halts(live.run):
-            not_begun(live, task, node, number)
+        """Start an attempt, or see that it starts at its time."""
+        if not _is_wanted(live, node, task, number):
             return
         if not_before:
             if not_before > self.shell.clock.now():
@@ -116,6 +134,10 @@ class Effects:
                 return
             if getattr(live.machine, "undoes", False):  # however far the clock is set back now
                 live.run.at = max(live.run.at, not_before + 1)
+        self._begin(live, node, task, number)
+
+    def _begin(self, live: LiveRun, node: str, task: str, number: int) -> None:
+        """An attempt may start: it waits for somebody who takes it."""
         stored, handling = live.inputs[node], live.machine.handlings[node]
         place = stored.place
         if isinstance(place, tuple):
@@ -200,6 +222,19 @@ class Effects:
                 self.wait(live, event.node, event.task, event.due)
         elif type(event) is DeadlineReached and run.status == "running" and run.stopping is None:
             self.deadline(live)
+
+
+def _is_wanted(live: LiveRun, node: str, task: str, number: int) -> bool:
+    """Decisions run ahead of effects: what has been given up by now, or is another task's node, is
+    not begun at all."""
+    run = live.run
+    state = run.nodes.get(node)
+    if state is None or state.task != task or state.attempt != number or state.status != "pending":
+        return False
+    if run.reason and halts(run):
+        not_begun(live, task, node, number)
+        return False
+    return True
 
 
 def _over(effects: Effects, live: LiveRun, action: FailTask | ResolveWait) -> None:

@@ -7,13 +7,14 @@ from typing import Any
 
 import msgspec
 
-from perdure.kernel.actions import FinishRun, Transition
+from perdure.kernel.actions import FinishRun
+from perdure.kernel.onward import Decided
 from perdure.model.definition import Definition
 from perdure.stores.rows import Finish
 
 
 def finish_of(
-    transitions: Sequence[Transition], payloads: Sequence[bytes], definition: Definition[Any, Any]
+    transitions: Sequence[Decided], payloads: Sequence[bytes], definition: Definition[Any, Any]
 ) -> Finish | None:
     """The Finish of these transitions, or None while the run goes on. A large output is named by
     its place among the row's payloads."""

@@ -49,10 +49,10 @@ from perdure.kernel.actions import (
     RetryTask,
     SetPaused,
     StartChild,
-    Transition,
 )
 from perdure.kernel.compensation import to_undo
 from perdure.kernel.machine import GraphMachine
+from perdure.kernel.onward import Decided
 from perdure.kernel.plan import UNDO
 from perdure.kernel.run import COMPENSATING, GRACE
 from perdure.model import errors
@@ -121,7 +121,7 @@ class Feed:
             steps=definition.planned, trigger=trigger_of(run.metadata), standing=standing,
         )  # fmt: skip
 
-    def recorded(self, live: LiveRun, transition: Transition) -> None:
+    def recorded(self, live: LiveRun, transition: Decided) -> None:
         """See Observer.recorded."""
         at = time_of(transition.at)
         for action in transition.actions:

@@ -27,9 +27,9 @@ from perdure.kernel.actions import (
     ResolveWait,
     RetryTask,
     SetPaused,
-    Transition,
 )
 from perdure.kernel.fold import fold_transition
+from perdure.kernel.onward import Decided
 from perdure.kernel.run import Run
 from perdure.model.errors import PerdureError, StoreError
 from perdure.stores.answers import LoadedRun
@@ -60,7 +60,7 @@ class Recorded(msgspec.Struct):
     #: The last row that records nothing but a retry, or that the run changed hands since.
     retried: int = 0
     #: What was recorded, where code is to run again from it.
-    transitions: list[Transition] = []
+    transitions: list[Decided] = []
 
 
 def read_journal(loaded: LoadedRun) -> Recorded:

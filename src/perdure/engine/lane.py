@@ -27,6 +27,8 @@ FIRST_DELAY, LONGEST_DELAY = 0.05, 5.0
 PART = 64
 _FAILED: Final = "what follows from a row that was written failed"
 
+_NOTHING: Final = object()
+
 Then = Callable[[Any], None]
 Send = Callable[[Sequence[Row], Callable[[Sequence[Answer] | Exception], None]], None]
 
@@ -58,30 +60,61 @@ class Lane(Generic[Row, Answer]):
         self._delay = FIRST_DELAY
         self._idle: list[asyncio.Future[None]] = []
         self._retry: asyncio.TimerHandle | None = None
+        #: Of a row sent alone: what came while it was being sent.
+        self._came: Any = None
         #: Answers that have come and are not told yet.
         self._untold: deque[tuple[Then, Answer]] = deque()
 
     def submit(self, row: Row, then: Then) -> None:
         """Queue a row. `then` is called with the store's answer, or with the exception when this
         row can never be written."""
+        answer = self.write(row, then)
+        if answer is not None:
+            tell(then, answer)
+
+    def write(self, row: Row, then: Then) -> Answer | None:
+        """The same; an answer that is there at once is returned, and `then` not called."""
         waiting = self._waiting
-        if self._under_way is not None or self._scheduled or waiting or self._batches:
+        if self._under_way is None and not (self._scheduled or waiting or self._batches):
+            if self._at_once or self._alone():
+                return self._write_alone(row, then)
+            waiting.append((row, then))
+            self._scheduled = True
+            asyncio.get_running_loop().call_soon(self._flush)
+        else:
             waiting.append((row, then))
             if not self._scheduled:
                 self._go_on()
             elif len(waiting) >= self._most and self._under_way is None:
                 self._flush()  # a whole batch: the store may begin while others are decided
-        elif self._at_once or self._alone():
-            self._under_way = alone = [(row, then)]
-            answered = partial(self._answered, alone)
-            try:
-                self._send((row,), answered)
-            except Exception as error:
-                answered(error)
-        else:
-            waiting.append((row, then))
-            self._scheduled = True
-            asyncio.get_running_loop().call_soon(self._flush)
+        return None
+
+    def _write_alone(self, row: Row, then: Then) -> Answer | None:
+        """Write a row for whose answer nobody has to wait, most often."""
+        self._under_way = alone = [(row, then)]
+        self._came = _NOTHING
+        try:
+            self._send((row,), self._took)
+        except Exception as error:
+            self._took(error)
+        came, self._came = self._came, None
+        if came is _NOTHING:  # yet
+            return None
+        if isinstance(came, Exception) or self._untold:
+            self._answered(alone, came)
+            return None
+        self._under_way = None
+        if self._waiting or self._idle:
+            self._go_on()
+        answer: Answer = came[0]
+        return answer
+
+    def _took(self, answers: Sequence[Answer] | Exception) -> None:
+        """What a row that was sent alone is answered: while `_write_alone` looks, or later."""
+        if self._came is _NOTHING:
+            self._came = answers
+        elif self._came is None and (alone := self._under_way) is not None:
+            self._answered(alone, answers)
 
     async def drain(self) -> None:
         """Return when everything submitted so far has been answered."""
@@ -144,7 +177,7 @@ class Lane(Generic[Row, Answer]):
                     _log.exception(_FAILED)
             elif len(batch) <= PART and not self._untold:
                 for (_, then), answer in zip(batch, answers, strict=True):
-                    _tell(then, answer)
+                    tell(then, answer)
             else:
                 self._tell_by_parts(batch, answers)
         if self._waiting or self._batches or self._idle:
@@ -166,7 +199,7 @@ class Lane(Generic[Row, Answer]):
             for _ in range(PART):
                 if not untold:
                     break
-                _tell(*untold.popleft())
+                tell(*untold.popleft())
         finally:
             if untold:
                 asyncio.get_running_loop().call_soon(self._tell_some)
@@ -213,7 +246,8 @@ class Lane(Generic[Row, Answer]):
         self._idle.clear()
 
 
-def _tell(then: Then, answer: Any) -> None:
+def tell(then: Then, answer: Any) -> None:
+    """Call it, whatever it raises."""
     try:
         then(answer)
     except Exception:

@@ -19,16 +19,17 @@ from typing import TYPE_CHECKING, Any, Final
 
 from perdure.engine.coding import close
 from perdure.engine.effects import Inputs
+from perdure.engine.lane import tell
 from perdure.engine.leaving import leave_after, load_again, stall
 from perdure.engine.mailbox import Mailbox, event_of
 from perdure.engine.reading import fetch_mail, read_values
-from perdure.engine.rows import row_of
+from perdure.engine.rows import onward_row, row_of
 from perdure.engine.runners import Runners
 from perdure.engine.timers import Timers
-from perdure.engine.undecided import undecided
+from perdure.engine.undecided import noted, undecided
 from perdure.engine.values import Place, answer, apart
 from perdure.kernel.actions import Ignored, Refused, Transition
-from perdure.kernel.fold import fold_transition
+from perdure.kernel.onward import Decided, Onward
 from perdure.kernel.protocol import Decision, Load, Loaded, Machine
 from perdure.kernel.run import Run
 from perdure.model.definition import Definition
@@ -93,7 +94,7 @@ class LiveRun:
         #: Events, and messages that become events when it is their turn; None while there are
         #: none, as in a run that waits.
         self.inbox: deque[Any] | None = None
-        self.under_way: list[Transition] | None = None
+        self.under_way: Sequence[Decided] | None = None
         #: Values recorded before this process held the run: outputs by node, signals by id.
         self.outputs: Mapping[str, Place] = _NOTHING
         self.signals: Mapping[str, Place] = _NOTHING
@@ -104,11 +105,11 @@ class LiveRun:
         #: Made when first needed: most runs get no mail, and many arm no timer.
         self._mailbox: Mailbox | None = None
         self._timers: Timers | None = None
-        self._decided: list[Transition] = []
+        self._decided: list[Decided] = []
         #: How often its code had begun, as of these; and the decision by which it began once more,
         #: with the messages applied by then, while it waits to be the first of a row.
         self._life = run.life
-        self._begins: tuple[Transition, int] | None = None
+        self._begins: tuple[Decided, int] | None = None
         #: For other runs, to go with the next row; gone with the row under way.
         self._sending: Sequence[Outgoing] = ()
         self._sent: Sequence[Outgoing] = ()
@@ -189,9 +190,17 @@ class LiveRun:
         else:
             self._pumping = True  # and nothing is under way
             try:
-                self._decide_on(event, event)
-                if self._decided:
-                    self._submit()
+                try:
+                    made = self.machine.decide(event)
+                except Exception as error:
+                    undecided(self._shell, self, event, error)
+                else:
+                    if type(made) is Onward:
+                        self._submit_onward(made)
+                    else:
+                        self._heard(event, event, made)
+                        if self._decided:
+                            self._submit()
             finally:
                 self._pumping = False
             now: Any = self  # it changed meanwhile, which types do not say
@@ -251,7 +260,7 @@ class LiveRun:
         alone = self._begins is not None
         return alone or (bool(self._decided) and self._shell.unwritten.one_by_one(self.key))
 
-    def _keep(self, made: Transition, read: int) -> None:
+    def _keep(self, made: Decided, read: int) -> None:
         """A decision joins the next row. One by which the code began anew begins a row."""
         if self.run.life != self._life:
             self._life = self.run.life
@@ -276,14 +285,17 @@ class LiveRun:
                 self._decide_on(came, event)
 
     def _decide_on(self, came: Any, event: Any) -> None:
-        machine = self.machine
         try:
-            made = machine.decide(event)
+            made = self.machine.decide(event)
         except Exception as error:
             undecided(self._shell, self, came, error)
-            return
+        else:
+            self._heard(came, event, made)
+
+    def _heard(self, came: Any, event: Any, made: Decided | Load) -> None:
+        """What an event came to."""
         if isinstance(made, Load):
-            self._go_on(came, machine.apply(event), None)
+            self._go_on(came, self.machine.apply(event), None)
         elif came is event and made.ignored is None and self.run.life == self._life:
             self._decided.append(made)
         else:
@@ -317,7 +329,7 @@ class LiveRun:
 
     def refuse(self, mail: Mail, error: PerdureError) -> None:
         """A message does not apply: that is recorded in its place."""
-        self._decided.append(self._note(Refused(str(error))))
+        self._decided.append(noted(self._shell, self, Refused(str(error))))
         self._read = mail.n
 
     def decide_later(self, came: Any) -> None:
@@ -330,10 +342,10 @@ class LiveRun:
         if waiting is not None:
             self._pump(waiting[0])
 
-    def _take(self, came: Any, transition: Transition) -> None:
+    def _take(self, came: Any, transition: Decided) -> None:
         if type(came) is Mail:
             if transition.ignored is not None:
-                transition = self._note(Ignored(transition.ignored))
+                transition = noted(self._shell, self, Ignored(transition.ignored))
             self._keep(transition, came.n)
         elif transition.ignored is None:
             self._keep(transition, self._read)
@@ -345,12 +357,6 @@ class LiveRun:
         """A local report counts for nothing: log and feed only (D-38)."""
         _log.info("%s/%s: %s", self.definition.name, self.run_id, reason)
         self._shell.ignored(self, event, reason)
-
-    def _note(self, action: Ignored | Refused) -> Transition:
-        """A record beside the machine's own; the snapshot is what folding it gives."""
-        transition = Transition(max(self._shell.clock.now(), self.run.at), [action])
-        fold_transition(self.run, transition)
-        return transition
 
     # ------------------------------------------------------------------ reading
 
@@ -374,12 +380,6 @@ class LiveRun:
         self._go_on(waiting[0], waiting[1], made)
         self.pump()
 
-    def heard_of(self, newest: int) -> None:
-        """There is mail up to this number."""
-        self.mailbox.known = max(self.mailbox.known, newest)
-        if self.mailbox.missing and not self.dead:
-            fetch_mail(self._shell, self)
-
     # ------------------------------------------------------------------ recording
 
     def _submit(self) -> None:
@@ -393,12 +393,27 @@ class LiveRun:
             self._unwritable(read, error)
             return
         self._decided, self._sending, self._sent = [], (), sending
-        self.under_way = transitions
-        self.seq = row.seq
-        self._submitted = read
+        self.under_way, self.seq, self._submitted = transitions, row.seq, read
         shell.commits.submit(row, self._answered)
 
-    def _otherwise(self) -> list[Transition]:
+    def _submit_onward(self, made: Onward) -> None:
+        """The same for what most rows hold, where nothing else was decided or is to be said."""
+        shell = self._shell
+        try:
+            row = onward_row(shell, self, made, self._read)
+        except Exception as error:
+            self._unwritable(self._read, error)
+            return
+        self._sent, self.under_way = (), (made,)
+        self.seq, self._submitted = row.seq, row.read
+        verdict = shell.commits.write(row, self._answered)
+        if verdict == "accepted" and not self.settling:
+            self.under_way, self._recorded = None, row.read
+            shell.effects.carry_onward(self, made)
+        elif verdict is not None:
+            tell(self._answered, verdict)
+
+    def _otherwise(self) -> list[Decided]:
         """What a row holds when nothing was decided since: the code began anew, or there is
         something to say to others."""
         if self._begins is not None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
     from perdure.engine.live_run import LiveRun
-    from perdure.kernel.actions import Transition
+    from perdure.kernel.onward import Decided
     from perdure.kernel.run import Run
 
 _log = logging.getLogger("perdure.engine")
@@ -20,7 +20,7 @@ class Observer(Protocol):
     def entered(self, live: LiveRun, run: Run) -> None:
         """A run came into memory, as it stands."""
 
-    def recorded(self, live: LiveRun, transition: Transition) -> None:
+    def recorded(self, live: LiveRun, transition: Decided) -> None:
         """A transition became durable."""
 
 

@@ -32,6 +32,13 @@ async def read_values(shell: Shell, live: LiveRun, asked: Load) -> Loaded | Exce
     return made
 
 
+def heard_of(shell: Shell, live: LiveRun, newest: int) -> None:
+    """There is mail up to this number."""
+    live.mailbox.known = max(live.mailbox.known, newest)
+    if live.mailbox.missing and not live.dead:
+        fetch_mail(shell, live)
+
+
 def fetch_mail(shell: Shell, live: LiveRun) -> None:
     """Read the messages that came since and post them, unless somebody is at it."""
     if not live.mailbox.fetching:

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
-from perdure.codec.journal import encode_row
+from perdure.codec.journal import encode_onward, encode_row
 from perdure.engine.children import outgoing
 from perdure.engine.ending import finish_of
 from perdure.kernel.actions import CancelChild, Continued, FinishRun, StartChild, Transition
+from perdure.kernel.onward import Decided, Onward
 from perdure.stores.children import Outgoing
 from perdure.stores.rows import Continue, JournalRow, RunChange
 
@@ -22,15 +23,14 @@ _ASKING: Final = frozenset((StartChild, CancelChild))
 def row_of(
     shell: Shell,
     live: LiveRun,
-    transitions: list[Transition],
+    transitions: Sequence[Decided],
     read: int,
     sending: Sequence[Outgoing],
 ) -> JournalRow:
     """The run's next row. Raises whatever keeps it from being written, ever."""
     body, payloads = encode_row(transitions)
     change: RunChange | None = None
-    actions = transitions[-1].actions
-    if actions and type(actions[-1]) is FinishRun:
+    if ends(transitions):
         change = finish_of(transitions, payloads, live.definition)
     out: Sequence[Outgoing] = sending
     machine = live.machine
@@ -55,15 +55,32 @@ def leaving_row(shell: Shell, live: LiveRun, read: int, change: RunChange) -> Jo
     )  # fmt: skip
 
 
-def asks(transitions: Sequence[Transition]) -> bool:
+def onward_row(shell: Shell, live: LiveRun, transition: Onward, read: int) -> JournalRow:
+    """The row of one step further, which nothing rides on. Raises as `row_of` does."""
+    body, payloads = encode_onward(transition)
+    return JournalRow(
+        live.key, live.seq + 1, transition.at, shell.worker, shell.next_commit(), body,
+        live.epoch, read, payloads,
+    )  # fmt: skip
+
+
+def ends(transitions: Sequence[Decided]) -> bool:
+    """Whether the run ends with the last of these."""
+    last = transitions[-1]
+    return type(last) is Transition and bool(last.actions) and type(last.actions[-1]) is FinishRun
+
+
+def asks(transitions: Sequence[Decided]) -> bool:
     """Whether any of these may ask something of other runs."""
     for transition in transitions:
+        if type(transition) is Onward:
+            continue
         if not _ASKING.isdisjoint(map(type, transition.actions)):
             return True
     return False
 
 
-def continue_of(transition: Transition) -> Continue | None:
+def continue_of(transition: Decided) -> Continue | None:
     """The change of a row that this transition begins: it may be the journal's new beginning."""
     for action in reversed(transition.actions):
         if type(action) is Continued:

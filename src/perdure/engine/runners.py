@@ -161,19 +161,18 @@ class Runners:
         What does wait, if one did: the task is this run's then."""
         live, shell, orders = self._live, self._shell, self.orders
         dispatcher, time = shell.dispatcher, asyncio.get_running_loop().time
-        until = time() + TURN_SECONDS
+        until = min(time() + TURN_SECONDS, shell.lease_over)
         telemetry = shell.telemetry
         unseen = telemetry is None and OPENTELEMETRY not in sys.modules
         made: Any
         for _ in range(0 if live.parking else TURN_STEPS):
             if not orders or self.held or shell.stopping:  # one that is dead has no orders
                 break
-            now = time()
-            if now >= shell.lease_over:
-                shell.held_back = True
-                break
-            if now > until:
-                shell.shared_runner.take(self)
+            if (now := time()) >= until:
+                if now >= shell.lease_over:
+                    shell.held_back = True
+                else:
+                    shell.shared_runner.take(self)
                 break
             order = orders.pop(0)
             self._passing = task, order
@@ -191,8 +190,8 @@ class Runners:
                 self._kept[task], self._passing = order, None
                 made.runners, made.task = self, task
                 return made
-            # is_spoilt(), without a call for each step.
-            if made is None or live.dead or task.cancelling() or spoils(task):
+            # is_spoilt(): a task that does not wait keeps what was done to it.
+            if made is None or live.dead or spoils(task):
                 self._useless(order, made)
                 break
             self.free = 1

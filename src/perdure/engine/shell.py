@@ -42,7 +42,8 @@ from perdure.engine.timeouts import Timeouts
 from perdure.engine.unwritten import Unwritten
 from perdure.engine.waiters import Waiters
 from perdure.engine.watchdog import Watchdog
-from perdure.kernel.actions import FinishRun, Transition
+from perdure.kernel.actions import FinishRun
+from perdure.kernel.onward import Decided
 from perdure.kernel.protocol import Codec, Deps
 from perdure.kernel.run import Run
 from perdure.model.definition import Definition
@@ -413,7 +414,7 @@ class Shell:
         live = self._named.get(workflow, _NOBODY).get(run_id)
         return None if live is None else live.key
 
-    def show(self, live: LiveRun, transition: Transition) -> None:
+    def show(self, live: LiveRun, transition: Decided) -> None:
         """Tell the observers what became durable."""
         for observer in self.observers:
             shielded(observer.recorded, live, transition)

@@ -14,8 +14,10 @@ from typing import TYPE_CHECKING, Any
 from perdure.engine.coding import is_given_up, is_over
 from perdure.engine.leaving import load_again
 from perdure.engine.outages import READING
+from perdure.kernel.actions import Ignored, Refused, Transition
 from perdure.kernel.code.machine import CodeMachine
 from perdure.kernel.code.stuck import Interrupted, Stuck
+from perdure.kernel.fold import fold_transition
 from perdure.model.errors import PayloadMissing, PerdureError, StoreError
 from perdure.stores.answers import Mail
 from perdure.stores.takeover import ON_A_STALL
@@ -46,6 +48,14 @@ def undecided(shell: Shell, live: LiveRun, came: Any, error: Exception) -> None:
     else:
         _log.error("%s cannot go on", name, exc_info=error)
         _cannot_go_on(shell, live, came, f"the engine could not apply an event: {error}")
+
+
+def noted(shell: Shell, live: LiveRun, action: Ignored | Refused) -> Transition:
+    """What became of a message, as a record beside the machine's own; the snapshot is what folding
+    it gives."""
+    transition = Transition(max(shell.clock.now(), live.run.at), [action])
+    fold_transition(live.run, transition)
+    return transition
 
 
 def _cannot_go_on(shell: Shell, live: LiveRun, came: Any, why: str) -> None:

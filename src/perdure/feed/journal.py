@@ -23,15 +23,15 @@ from perdure.kernel.actions import (
     RetryTask,
     SetPaused,
     StartChild,
-    Transition,
 )
+from perdure.kernel.onward import Decided
 from perdure.kernel.plan import UNDO
 from perdure.model.errors import Canceled
 from perdure.model.failure import FailureRecord
 from perdure.model.moments import moment
 
 
-def take(view: RunView, transitions: Iterable[Transition], plan: Sequence[str]) -> None:
+def take(view: RunView, transitions: Iterable[Decided], plan: Sequence[str]) -> None:
     """Fold more of a journal into a view; `plan`: the names of the run's steps."""
     for transition in transitions:
         at = moment(transition.at)

@@ -39,9 +39,9 @@ from perdure.kernel.actions import (
     RetryTask,
     SetPaused,
     StartChild,
-    Transition,
 )
 from perdure.kernel.moves import NEW, TASK_MOVES, IllegalMove, check_phase, check_run, check_task
+from perdure.kernel.onward import Decided
 from perdure.kernel.run import COMPENSATING, FORWARD, ChildState, KeptSignal, NodeState, Run
 from perdure.model.failure import FailureRecord
 
@@ -335,7 +335,7 @@ FOLDS: dict[type, Callable[[Run, Any], None]] = {
 }
 
 
-def fold_transition(run: Run, transition: Transition) -> None:
+def fold_transition(run: Run, transition: Decided) -> None:
     """Fold a recorded transition. Raises IllegalMove when no rule allows it."""
     run.at = transition.at
     for action in transition.actions:
@@ -344,7 +344,7 @@ def fold_transition(run: Run, transition: Transition) -> None:
         FOLDS[type(action)](run, action)
 
 
-def fold(transitions: Iterable[Transition]) -> Run:
+def fold(transitions: Iterable[Decided]) -> Run:
     """The snapshot of a journal."""
     run = Run()
     for transition in transitions:

@@ -34,6 +34,7 @@ from perdure.kernel.events import (
 )
 from perdure.kernel.finish import finish
 from perdure.kernel.halting import wind_down
+from perdure.kernel.onward import Decided
 from perdure.kernel.plan import GraphPlan
 from perdure.kernel.protocol import Decision, Deps, Load
 from perdure.kernel.retries import fail_or_retry
@@ -80,15 +81,16 @@ class GraphMachine:
         """The outputs in memory, by node."""
         return self._turn.outputs
 
-    def decide(self, event: Event) -> Transition | Load:
+    def decide(self, event: Event) -> Decided | Load:
         """See kernel.protocol.Machine.decide."""
         run, turn = self.run, self._turn
         halts = run.stopping is not None
-        # Time never goes back, whoever takes over with whatever clock. A timer that counts is
-        # due by this time: early ones are ignored.
         now = turn.deps.now()
-        now = max(now, run.at)
-        made = None
+        if now < run.at:  # noqa: PLR1730  # a call for each event
+            # Time never goes back, whoever takes over with whatever clock. A timer that counts is
+            # due by this time: early ones are ignored.
+            now = run.at
+        made: Decided | None = None
         if type(event) is NodeCompleted and not halts:
             if (then := self._straight.get(event.node)) is not None:
                 made = straight_on(turn, event, then, now)

@@ -8,8 +8,8 @@ from typing import Any, Protocol, TypeAlias
 import msgspec
 from msgspec import Raw
 
-from perdure.kernel.actions import Transition
 from perdure.kernel.events import Event
+from perdure.kernel.onward import Decided
 from perdure.kernel.run import Run
 from perdure.model.policy import NO_RETRY, RetryPolicy
 
@@ -72,7 +72,7 @@ class Deps(msgspec.Struct, frozen=True):
     told: Callable[[Run, str], None] = _to_nobody
 
 
-Decision: TypeAlias = Generator[Load, Loaded, Transition]
+Decision: TypeAlias = Generator[Load, Loaded, Decided]
 
 
 class Handling(msgspec.Struct, frozen=True):
@@ -92,7 +92,7 @@ class Handling(msgspec.Struct, frozen=True):
 class Machine(Protocol):
     """Decides for one run. One event at a time; the caller serialises events per run (G-4)."""
 
-    def decide(self, event: Event, /) -> Transition | Load:
+    def decide(self, event: Event, /) -> Decided | Load:
         """Decide what one event leads to, if all it takes is in memory; else what is missing, for
         `apply` to be used. The common case, without a generator.
 

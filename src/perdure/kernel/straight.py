@@ -2,9 +2,9 @@
 
 A run starts with one worker node; a step completed, and the one worker node that follows it begins;
 the last step completed, and the run ends well. Each comes to what the handlers of `machine` decide,
-action for action, but all that can go wrong comes before anything is changed, or is taken back at
-once: so nothing is kept for a rollback. Whatever is out of the ordinary is left to the general way,
-by returning None.
+action for action (the second as one record), but all that can go wrong comes before anything is
+changed, or is taken back at once: so nothing is kept for a rollback. Whatever is out of the
+ordinary is left to the general way, by returning None.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from perdure.kernel.actions import (
 from perdure.kernel.events import NodeCompleted, RunStarted
 from perdure.kernel.finish import blocked, output_of
 from perdure.kernel.fold import open_run
+from perdure.kernel.onward import Decided, Onward
 from perdure.kernel.plan import PlannedNode
 from perdure.kernel.run import NodeState
 from perdure.kernel.tasks import resolved
@@ -57,15 +58,15 @@ def straight_start(
 
 def straight_on(
     turn: Turn, event: NodeCompleted, then: PlannedNode | None, now: int
-) -> Transition | None:
+) -> Decided | None:
     """The decision, where nothing is in its way: the run goes forward, nothing has failed, and the
     report is the awaited one's. `then`: the node that begins; None: the run ends."""
-    run, node, task, output = turn.run, event.node, event.task, event.output
-    nodes, attempt = run.nodes, event.attempt
+    run, node, attempt = turn.run, event.node, event.attempt
+    nodes = run.nodes
     before = nodes.get(node)
     if (
         before is None
-        or before.task != task
+        or before.task != event.task
         or before.status != "pending"
         or before.attempt != attempt
         or event.metadata is not None
@@ -79,7 +80,8 @@ def straight_on(
     follower = then.id
     if follower in nodes:
         return None
-    if turn.kept is None or node in turn.kept:
+    output, kept = event.output, turn.kept
+    if kept is None or node in kept:
         turn.outputs[node] = output
     turn.now = now
     try:
@@ -92,17 +94,11 @@ def straight_on(
         turn.views.pop(node, None)
         return None
     run.completed = number = run.completed + 1
-    nodes[node] = NodeState(task, "completed", attempt, None, number)
+    nodes[node] = NodeState(before.task, "completed", attempt, None, number)
     nodes[follower] = NodeState(next_task, "pending", 0, None, 0, now)
-    run.at, run.crashes = now, 0
-    return Transition(
-        now,
-        [
-            CompleteTask(task, node, attempt, output),
-            CreateTask(next_task, follower, "pending", input),
-            DispatchTask(next_task, follower, 0, 0, then.queue),
-        ],
-    )
+    run.at = now
+    run.crashes = 0
+    return Onward(now, before.task, node, next_task, follower, output, input, attempt, then.queue)
 
 
 def _straight_end(

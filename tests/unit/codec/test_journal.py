@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Sequence
 from typing import Any, get_args
 
 import msgspec
@@ -11,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import Raw
 
-from perdure.codec.journal import VALUES, VERSION, decode_row, encode_row
+from perdure.codec.journal import PLAIN, VALUES, VERSION, decode_row, encode_onward, encode_row
 from perdure.codec.values import INLINE_LIMIT
 from perdure.kernel import actions
 from perdure.kernel.actions import (
@@ -23,6 +24,7 @@ from perdure.kernel.actions import (
     OpenRun,
     Transition,
 )
+from perdure.kernel.onward import Decided, Onward
 from perdure.model.errors import StoreError
 from perdure.model.failure import FailureRecord
 
@@ -69,6 +71,9 @@ TRANSITIONS = st.builds(
     actions=st.lists(any_action(), max_size=4),
     ignored=st.none() | st.text(max_size=10),
     signal_delivered=st.booleans(),
+) | st.builds(
+    Onward,
+    **{field.name: field_strategy(field) for field in msgspec.structs.fields(Onward)},
 )
 
 STEP = Transition(
@@ -81,31 +86,36 @@ STEP = Transition(
 )
 
 
-def put_back(transitions: list[Transition], payloads: list[bytes]) -> list[Transition]:
+def records_of(transition: Decided) -> list[Any]:
+    """What holds its values."""
+    return [transition] if isinstance(transition, Onward) else list(transition.actions)
+
+
+def put_back(transitions: Sequence[Decided], payloads: Sequence[bytes]) -> list[Decided]:
     """The transitions with the values that stood apart in their places again."""
     for transition in transitions:
-        for action in transition.actions:
+        for action in records_of(transition):
             for name in VALUES:
                 ref = getattr(action, f"{name}_ref", None)
                 if ref is not None:
                     msgspec.structs.force_setattr(action, name, Raw(payloads[ref]))
                     msgspec.structs.force_setattr(action, f"{name}_ref", None)
-    return transitions
+    return list(transitions)
 
 
 @given(st.lists(TRANSITIONS, min_size=1, max_size=4))
-def test_what_is_written_is_read_again_exactly(transitions: list[Transition]) -> None:
+def test_what_is_written_is_read_again_exactly(transitions: list[Decided]) -> None:
     body, payloads = encode_row(transitions)
     assert put_back(decode_row(body), payloads) == transitions
 
 
 @given(st.lists(TRANSITIONS, min_size=1, max_size=4))
-def test_every_value_over_the_limit_stands_apart_and_no_other(given: list[Transition]) -> None:
+def test_every_value_over_the_limit_stands_apart_and_no_other(given: list[Decided]) -> None:
     _, payloads = encode_row(given)
     large = [
         bytes(value)
         for transition in given
-        for action in transition.actions
+        for action in records_of(transition)
         for name in VALUES
         if (value := getattr(action, name, None)) is not None and len(bytes(value)) > INLINE_LIMIT
     ]
@@ -121,6 +131,51 @@ def test_a_small_row_is_plain_json_that_says_only_what_is_set() -> None:
         b'{"do":"CreateTask","task":"t2","node":"ship","status":"pending","input":null},'
         b'{"do":"DispatchTask","task":"t2","node":"ship"}]}]}'
     )
+
+
+ONWARD = Onward(
+    1_700_000_000_000_000, "t1", "charge", "t2", "ship", Raw(b'{"id":"ch_1"}'), Raw(b"null")
+)
+
+
+def test_a_step_further_is_one_record_that_orders_the_same() -> None:
+    assert ONWARD.actions == STEP.actions
+    body = (
+        b'{"v":2,"t":[{"at":1700000000000000,"task":"t1","node":"charge","next_task":"t2",'
+        b'"next":"ship","output":{"id":"ch_1"},"input":null}]}'
+    )
+    assert encode_row([ONWARD]) == encode_onward(ONWARD) == (body, ())
+    assert decode_row(body) == [ONWARD]
+
+
+@given(st.sampled_from([b"null", LARGE]), st.sampled_from([b"{}", LARGE]), st.booleans())
+def test_a_step_further_alone_is_written_as_among_others(
+    output: bytes, input: bytes, digested: bool
+) -> None:
+    onward = Onward(1, "t", "a", "u", "b", Raw(output), Raw(input), 3, "q", 5)
+    onward.digest = "d" if digested else None
+    assert encode_onward(onward) == encode_row([onward])
+    [read] = decode_row(encode_onward(onward)[0])
+    completed, created, dispatched = read.actions
+    assert (completed.task, completed.node, completed.attempt) == ("t", "a", 3)
+    assert (completed.output is None) == (completed.output_ref is not None) == (output == LARGE)
+    assert (created.task, created.node, created.digest) == ("u", "b", onward.digest)
+    assert (created.input is None) == (created.input_ref is not None) == (input == LARGE)
+    assert dispatched == DispatchTask("u", "b", 0, 0, "q", 5)
+
+
+def test_a_row_of_both_kinds_skips_what_only_informs_too() -> None:
+    one = msgspec.json.encode(ONWARD)
+    body = b'{"v":2,"t":[%b,{"at":5,"do":[{"do":"~Note"},%b]}]}' % (one, CLAIMED.encode())
+    assert decode_row(body) == [ONWARD, Transition(5, [Claimed("w")])]
+    with pytest.raises(StoreError, match=r"record 'Teleport'.*upgrade perdure"):
+        decode_row(body.replace(b"~Note", b"Teleport"))
+
+
+def test_a_row_without_a_step_further_is_one_that_older_versions_read() -> None:
+    assert encode_row([STEP])[0].startswith(b'{"v":1,')
+    assert encode_row([STEP, ONWARD])[0].startswith(b'{"v":2,')
+    assert decode_row(encode_row([STEP, ONWARD])[0]) == [STEP, ONWARD]
 
 
 def test_a_recorded_null_is_not_a_missing_value() -> None:
@@ -170,7 +225,7 @@ def test_every_action_of_the_kernel_can_be_in_a_row() -> None:
     assert concrete == set(KINDS)
 
 
-def row(*records: str, version: int = VERSION) -> bytes:
+def row(*records: str, version: int = PLAIN) -> bytes:
     return b'{"v":%d,"t":[{"at":5,"do":[%s]}]}' % (version, ",".join(records).encode())
 
 
@@ -201,8 +256,8 @@ def test_another_format_refuses_the_row_and_names_it(version: int) -> None:
 
 
 def test_a_newer_format_is_named_whatever_else_it_holds() -> None:
-    with pytest.raises(StoreError, match="format 2"):
-        decode_row(b'{"v":2,"rows":"elsewhere"}')
+    with pytest.raises(StoreError, match="format 3"):
+        decode_row(b'{"v":3,"rows":"elsewhere"}')
 
 
 @pytest.mark.parametrize(
@@ -220,6 +275,9 @@ def test_a_newer_format_is_named_whatever_else_it_holds() -> None:
         row("5"),
         row(CLAIMED)[:-3],
         row('{"do":"Claimed","worker":"\\ud800"}'),
+        b'{"v":2,"t":[{"at":1,"task":"t","node":"n","next_task":"u"}]}',
+        b'{"v":2,"t":[{"next_task":"u"}]}',
+        b'{"v":2}',
     ],
     ids=repr,
 )
@@ -236,8 +294,8 @@ def test_any_bytes_are_read_or_refused(body: bytes) -> None:
 
 @given(st.data())
 def test_a_row_with_a_byte_changed_is_read_or_refused(data: st.DataObject) -> None:
-    body = bytearray(encode_row([STEP])[0])
+    body = bytearray(encode_row([data.draw(st.sampled_from([STEP, ONWARD]))])[0])
     at = data.draw(st.integers(0, len(body) - 1))
     body[at] = data.draw(st.integers(0, 255))
     with contextlib.suppress(StoreError):
-        assert all(isinstance(read, Transition) for read in decode_row(bytes(body)))
+        assert all(isinstance(read, Decided) for read in decode_row(bytes(body)))

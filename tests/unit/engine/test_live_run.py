@@ -359,7 +359,7 @@ def test_effects_that_cannot_be_carried_out_stall_the_run_with_the_reason(
         await asyncio.sleep(1)
 
     chain = graph("chain", [task("a", "work"), task("b", "work")])
-    real = Effects.dispatch
+    real = Effects._begin
 
     def faulty(self: Any, live: Any, node: str, *rest: Any) -> None:
         if (node == "b") is second:
@@ -370,7 +370,7 @@ def test_effects_that_cannot_be_carried_out_stall_the_run_with_the_reason(
         store = LateStore()
         async with engine_on(store, chain, work) as engine:
             with monkeypatch.context() as patch:
-                patch.setattr(Effects, "dispatch", faulty)
+                patch.setattr(Effects, "_begin", faulty)
                 started = await asyncio.wait_for(engine.start(chain, id="1"), 60)
                 await asyncio.sleep(5)
             told = (await started.describe()).stalled

@@ -39,6 +39,7 @@ from perdure.kernel.events import (
 )
 from perdure.kernel.fold import fold
 from perdure.kernel.machine import GraphMachine
+from perdure.kernel.onward import Decided
 from perdure.kernel.plan import GraphPlan
 from perdure.kernel.protocol import Decision, Deps, Load, Loaded
 from perdure.kernel.run import NodeState, Run
@@ -98,7 +99,7 @@ class Harness:
     # ---------------------------------------------------------------- events
 
     def apply(self, event: Event) -> Transition:
-        """Apply one event; raises what the machine raises."""
+        """Apply one event; what it led to, action by action. Raises what the machine raises."""
         if not self.live:
             self.reload()
         before = shown(self.run)
@@ -112,7 +113,7 @@ class Harness:
         else:
             assert (transition.actions, shown(self.run)) == ([], before)
         assert shown(self.run) == shown(self.folded())
-        return transition
+        return plain(transition)
 
     def start(self, input: Any = None, **rest: Any) -> Transition:
         if "config" in rest:
@@ -211,13 +212,13 @@ class Harness:
 
     # ---------------------------------------------------------------- the engine's part
 
-    def _drive(self, decision: Decision) -> Transition:
+    def _drive(self, decision: Decision) -> Decided:
         try:
             load = next(decision)
             while True:
                 load = self._answer(decision, load)
         except StopIteration as stop:
-            transition: Transition = stop.value
+            transition: Decided = stop.value
         return transition
 
     def _answer(self, decision: Decision, load: Load) -> Load:
@@ -230,8 +231,8 @@ class Harness:
         payloads = {id: self.payloads[id] for id in load.signals if id in self.payloads}
         return decision.send(Loaded(known, payloads))
 
-    def _record(self, transition: Transition) -> None:
-        self.journal.append(msgspec.json.encode(transition))
+    def _record(self, transition: Decided) -> None:
+        self.journal.append(msgspec.json.encode(plain(transition)))
         for action in transition.actions:
             if type(action) is ReopenRun:
                 for node in action.reset:
@@ -242,6 +243,11 @@ class Harness:
 
 
 # -------------------------------------------------------------------- reading transitions
+
+
+def plain(made: Decided) -> Transition:
+    """The same, action by action."""
+    return Transition(made.at, list(made.actions), made.ignored, made.signal_delivered)
 
 
 def of(transition: Transition, kind: type) -> list[Any]:

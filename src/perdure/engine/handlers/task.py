@@ -102,14 +102,19 @@ class TaskHandler:
         outcome is returned and the cancellation left to be seen in `Task.cancelling()`.
         """
         input = attempt.input
-        name = input.get("step") if type(input) is dict else None
-        call = self._calls.get(name) if type(name) is str else None
-        step, bind, function, is_async = call or self._call(attempt)
+        try:
+            call = self._calls[input["step"]]
+        except (KeyError, TypeError):  # also where it is no name at all
+            call = self._call(attempt)
+        step, bind, function, is_async = call
         try:
             args, kwargs = bind(input.get("input", UNSET))
         except InvalidRequest as error:
             raise Permanent(error) from error
-        return self.perform(step, function, is_async, context, args, kwargs)
+        if is_async:
+            made: Coroutine[Any, Any, Any] = function(*args, **kwargs)
+            return made
+        return self.perform(step, function, False, context, args, kwargs)
 
     def _call(self, attempt: Attempt) -> _Call:
         name = _step_name(attempt)

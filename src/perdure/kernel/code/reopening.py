@@ -27,13 +27,13 @@ from perdure.kernel.actions import (
     ReopenRun,
     RequestStop,
     ResolveWait,
-    Transition,
 )
 from perdure.kernel.code.call import EARLIER, WAIT, Call
 from perdure.kernel.code.loop import Timer
 from perdure.kernel.code.replay import Script, script_of, still_asked, without
 from perdure.kernel.code.running import Running
 from perdure.kernel.events import RunRetried
+from perdure.kernel.onward import Decided
 from perdure.kernel.protocol import Load
 from perdure.model.errors import InvalidRequest, RunActive
 from perdure.model.guesses import did_you_mean
@@ -122,7 +122,7 @@ def _refuse_unknown(script: Script, node: str) -> None:
         raise InvalidRequest(f"the run made no call {node}{'; ' if hint else ''}{hint}")
 
 
-def _before_undone(script: Script, past: Sequence[Transition], kept: int, node: str | None) -> int:
+def _before_undone(script: Script, past: Sequence[Decided], kept: int, node: str | None) -> int:
     """The point, or an earlier one: what was taken back after it must not count as done, so that
     what is made anew begins with it. Raises InvalidRequest where another point was asked for."""
     asked = _asked(past)
@@ -181,7 +181,7 @@ def _undone(script: Script) -> Iterator[tuple[int, str, str]]:
     yield from ((_NO_END, *call[1:]) for call in calls.values())
 
 
-def _asked(past: Sequence[Transition]) -> dict[str, int]:
+def _asked(past: Sequence[Decided]) -> dict[str, int]:
     """When the code asked for each call first: one that a retry made again it had asked for before,
     and what it asked for since may have an outcome."""
     asked: dict[str, int] = {}

@@ -32,6 +32,7 @@ from perdure.kernel.code.call import SPAWN, WAIT, Call
 from perdure.kernel.code.calls import digest_of
 from perdure.kernel.code.loop import Timer
 from perdure.kernel.code.stuck import Stuck
+from perdure.kernel.onward import Decided
 from perdure.kernel.run import GRACE
 from perdure.model.errors import NonDeterminism
 
@@ -208,14 +209,14 @@ class Script(msgspec.Struct):
     """A journal made ready to be replayed: the transitions to feed, with their places in it.
     `forgotten`: nodes that retries have reset. `apart`: those whose outputs stand apart."""
 
-    transitions: list[tuple[int, Transition]]
+    transitions: list[tuple[int, Decided]]
     forgotten: frozenset[str]
     apart: tuple[str, ...]
     #: Where a retry lets the code go on otherwise than it did.
     lenient: frozenset[int] = frozenset()
 
 
-def script_of(journal: Sequence[Transition]) -> Script:
+def script_of(journal: Sequence[Decided]) -> Script:
     """What of a journal counts: a retry dropped what was decided after some point, and the
     records of calls that had no outcome then."""
     journal = [*journal]
@@ -223,7 +224,7 @@ def script_of(journal: Sequence[Transition]) -> Script:
     for place, transition in enumerate(journal if Continued in kinds else ()):
         if any(isinstance(action, Continued) for action in transition.actions):
             journal[: place + 1] = [*[Transition(0)] * place, since_continued(transition)]
-    kept: list[tuple[int, Transition]] = []
+    kept: list[tuple[int, Decided]] = []
     forgotten: frozenset[str] = frozenset()
     lenient: frozenset[int] = frozenset()
     if ReopenRun not in kinds:
@@ -246,18 +247,18 @@ def script_of(journal: Sequence[Transition]) -> Script:
     return Script(kept, forgotten, tuple(sorted(apart)), lenient)
 
 
-def since_continued(transition: Transition) -> Transition:
+def since_continued(transition: Decided) -> Transition:
     """A transition that continued the run as new, from there on: before is another life."""
     last = max(i for i, action in enumerate(transition.actions) if isinstance(action, Continued))
     return Transition(transition.at, transition.actions[last:])
 
 
 def without(
-    script: Sequence[tuple[int, Transition]], reset: frozenset[str], kept: int
-) -> list[tuple[int, Transition]]:
+    script: Sequence[tuple[int, Decided]], reset: frozenset[str], kept: int
+) -> list[tuple[int, Decided]]:
     """The transitions up to a place, without what is about nodes that were reset, and without
     the run's end."""
-    left = []
+    left: list[tuple[int, Decided]] = []
     for place, one in script:
         if place > kept:
             break

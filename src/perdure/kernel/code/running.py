@@ -23,7 +23,6 @@ from perdure.kernel.actions import (
     ReopenRun,
     RequestStop,
     ResolveWait,
-    Transition,
 )
 from perdure.kernel.code.call import Call
 from perdure.kernel.code.calls import Calls
@@ -34,6 +33,7 @@ from perdure.kernel.code.loop import HotLoop, Timer
 from perdure.kernel.code.replay import Recorded, Script, ask_recorded, script_of
 from perdure.kernel.code.stuck import ContinueAsNew, Interrupted, endless, exits, hot_loop
 from perdure.kernel.code.turns import AT_REST
+from perdure.kernel.onward import Decided
 from perdure.kernel.protocol import Deps, Load, Loaded
 from perdure.kernel.run import GRACE, Run
 from perdure.model.errors import Canceled, StoreError
@@ -89,7 +89,7 @@ class Running:
         self._endless = False
         #: Of a run that has ended and is to be retried: its journal, and recorded outputs that
         #: stand apart from it.
-        self.past: Sequence[Transition] = ()
+        self.past: Sequence[Decided] = ()
         self.outputs: dict[str, Raw] = {}
 
     # ------------------------------------------------------------------ running
@@ -249,7 +249,7 @@ class Running:
 
     # ------------------------------------------------------------------ replaying
 
-    def recall(self, journal: Sequence[Transition]) -> Generator[Load, Loaded, None]:
+    def recall(self, journal: Sequence[Decided]) -> Generator[Load, Loaded, None]:
         """Bring the code to where its journal ends. Raises Stuck where it does not get there."""
         script = script_of(journal)
         outputs: dict[str, Raw] = {}

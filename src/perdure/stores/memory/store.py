@@ -104,29 +104,43 @@ class MemoryStore:
         runs = self._runs
         verdicts: list[Verdict] = []
         for row in rows:
-            run = runs.get(row.run)
-            if run is None or row.seq < run.base_seq:
-                verdicts.append("refused")
-            elif row.seq <= run.last and (found := run.journal.get(row.seq)) is not None:
-                mine = found.writer == row.writer and found.commit == row.commit
-                verdicts.append("mine" if mine else "refused")
-            elif row.change is None and run.status == "running":
-                run.journal[row.seq] = row
-                run.last = max(run.last, row.seq)
+            run, seq = runs.get(row.run), row.seq
+            if (
+                run is not None
+                and seq > run.last
+                and row.change is None
+                and run.status == "running"
+            ):
+                run.journal[seq] = row
+                run.last = seq
                 verdicts.append("accepted")
                 if row.outgoing:
                     self._children.after(row)
-            elif row.change is None or not run.takes(row):
-                verdicts.append("refused")
             else:
-                run.append(row)
-                run.change(row)
-                self._moved(row.run, run)
-                verdicts.append("accepted")
-                self._children.after(row)
+                verdicts.append(self._commit(run, row))
         done(verdicts)
         if self._children.sent:
             self._told()
+
+    def _commit(self, run: MemoryRun | None, row: JournalRow) -> Verdict:
+        """The same for a row that something rides on, or that is not the next."""
+        if run is None or row.seq < run.base_seq:
+            return "refused"
+        if row.seq <= run.last and (found := run.journal.get(row.seq)) is not None:
+            mine = found.writer == row.writer and found.commit == row.commit
+            return "mine" if mine else "refused"
+        if row.change is None:
+            if run.status != "running":
+                return "refused"
+            run.append(row)
+        else:
+            if not run.takes(row):
+                return "refused"
+            run.append(row)
+            run.change(row)
+            self._moved(row.run, run)
+        self._children.after(row)
+        return "accepted"
 
     def start(self, runs: Sequence[NewRun], done: StartDone) -> None:
         done([self._start(new) for new in runs])

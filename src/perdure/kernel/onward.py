@@ -1,0 +1,66 @@
+"""Onward: the transition that most rows hold, as one record.
+
+A task completed, and the one task that follows it was created and dispatched. Three actions say
+that (`actions`), and whoever reads journals or looks on is given those; whoever decides, writes and
+carries out step after step makes one object of it, and one record.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar, TypeAlias
+
+import msgspec
+from msgspec import Raw
+
+from perdure.kernel.actions import (
+    AnyAction,
+    CompleteTask,
+    CreateTask,
+    DispatchTask,
+    Transition,
+)
+
+if TYPE_CHECKING:
+    RawOrNone: TypeAlias = Raw | None
+else:
+    RawOrNone = Raw  # see kernel.actions
+
+
+class Onward(msgspec.Struct, omit_defaults=True, gc=False):
+    """At one time (µs since the epoch), `attempt` of `task` at `node` completed with `output`, and
+    `next_task` at `next` was created on `input`, and is to run. The other fields are those of the
+    three actions. Recorded as it stands, like a Transition: a field's meaning never changes."""
+
+    at: int
+    task: str
+    node: str
+    next_task: str
+    next: str
+    output: RawOrNone = None
+    input: RawOrNone = None
+    attempt: int = 0
+    queue: str | None = None
+    attempts: int = 1
+    digest: str | None = None
+    output_ref: int | None = None
+    input_ref: int | None = None
+
+    #: As of a Transition: it is never one that changed nothing.
+    ignored: ClassVar[None] = None
+    signal_delivered: ClassVar[bool] = False
+
+    @property
+    def actions(self) -> list[AnyAction]:
+        """What it orders, made anew each time it is asked for."""
+        return [
+            CompleteTask(self.task, self.node, self.attempt, self.output, self.output_ref),
+            CreateTask(
+                self.next_task, self.next, "pending", self.input, self.input_ref,
+                digest=self.digest,
+            ),
+            DispatchTask(self.next_task, self.next, 0, 0, self.queue, self.attempts),
+        ]  # fmt: skip
+
+
+#: What one event led to.
+Decided: TypeAlias = Transition | Onward
