@@ -32,7 +32,7 @@ def carried_out(made: Any) -> Generator[Any, Any, Any]:
         return made
     current: Any = asyncio.current_task()
     made.task = current
-    given = made.first()
+    given = made.awaited
     while given is not OVER:
         try:
             value = yield given

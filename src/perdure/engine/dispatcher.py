@@ -89,7 +89,6 @@ class Dispatcher:
             return self._completed(order, stop.value)
         except BaseException as error:
             return self._ended_badly(order, step, error)
-        order.waited = True
         waiting = Waiting(order, step, self, steps, context, waiting_for)
         if limit := step.begin_time():
             self._timeouts.watch(waiting, limit)

@@ -29,8 +29,6 @@ class Order(Attempt, gc=False):
     again: bool = False
     #: A process that had the run before may have begun it, where that matters.
     before: bool = False
-    #: It waited for something: meanwhile others had the loop.
-    waited: bool = False
     #: Its run has given the task up: it was asked to stop, and how it ends changes nothing.
     unwanted: bool = False
     #: Its run is to stop, and undoes what it did then: it was asked to end, and how it ends counts.

@@ -76,7 +76,8 @@ class Runner(Coroutine[Any, Any, None]):
         while following is not None:
             self._part = following
             if type(following) is Waiting:
-                return following.first()
+                given, following.awaited = following.awaited, None
+                return given
             try:
                 return following.send(None)
             except StopIteration as end:

@@ -150,11 +150,11 @@ class Runners:
 
     def ended(self, task: asyncio.Task[None]) -> None:
         """A task in which attempts of this run were made has ended."""
-        order, passing = self._let_go(task), self._passing
+        order, passing, waited = self._let_go(task), self._passing, True
         if passing is not None and passing[0] is task:
-            order, self._passing = passing[1], None
+            order, self._passing, waited = passing[1], None, False
         if order is not None and order.halted and not order.unwanted and task.cancelled():
-            self._given_up(order, begun=order.waited or order.again or order.before)
+            self._given_up(order, begun=waited or order.again or order.before)
 
     def advance(self, task: asyncio.Task[None]) -> Waiting | None:
         """Execute attempts in this task for as long as there is one to take that does not wait.

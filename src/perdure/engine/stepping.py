@@ -84,7 +84,7 @@ class Waiting(msgspec.Struct, eq=False):
     ends: Ends
     steps: Coroutine[Any, Any, Any]
     context: Context
-    #: What it first waits for.
+    #: What it first waits for; None once that is known to the task.
     awaited: Any
     #: Whose attempt it is, and the task that it is made in: set as soon as that is known.
     runners: Runners = None  # type: ignore[assignment]
@@ -94,11 +94,6 @@ class Waiting(msgspec.Struct, eq=False):
     deadline: float = 0.0
     queue: dict[Watch, None] | None = None
     expired: bool = False
-
-    def first(self) -> Any:
-        """What it waits for, to begin with."""
-        awaited, self.awaited = self.awaited, None
-        return awaited
 
     def send(self, value: Any) -> Any:
         """What it waited for is there: what it waits for next."""
