@@ -23,14 +23,14 @@ from perdure.engine.halting import halts
 from perdure.engine.handlers.port import StepNotRegistered
 from perdure.engine.orders import Order
 from perdure.engine.shared_runner import TURN_SECONDS, is_spoilt, spoils
-from perdure.engine.stepping import Waiting
+from perdure.engine.stepping import OVER, Waiting
 from perdure.kernel.events import AttemptGivenUp, NodeFailed
 from perdure.model.failure import FailureRecord
 from perdure.model.status import TERMINAL
 
 if TYPE_CHECKING:
     from perdure.engine.live_run import LiveRun
-    from perdure.engine.runner import Next
+    from perdure.engine.runner import Part
     from perdure.engine.shell import Shell
 
 _log = logging.getLogger("perdure.engine")
@@ -45,7 +45,7 @@ class Runners:
     """`orders`: attempts that may start now. `held`: the run is paused."""
 
     __slots__ = (
-        "_idle", "_kept", "_live", "_passing", "_shell", "before", "free", "held", "orders",
+        "_kept", "_live", "_passing", "_shell", "before", "free", "held", "orders",
         "queued", "waiter",
     )  # fmt: skip
 
@@ -64,9 +64,12 @@ class Runners:
         self._shell = shell
         #: 1 while a runner is between two attempts: it takes the next order itself.
         self.free = 0
-        #: Of the runner that waits for the row under way: what wakes it, and its task.
-        self.waiter: asyncio.Future[None] | None = None
-        self._idle: asyncio.Task[Any] | None = None
+        #: The runner that waits for the row under way.
+        self.waiter: ForRow | None = None
+
+    @property
+    def _idle(self) -> asyncio.Task[None] | None:
+        return None if self.waiter is None else self.waiter.task
 
     @property
     def at_rest(self) -> bool:
@@ -103,8 +106,8 @@ class Runners:
 
     def wake(self) -> None:
         """Let a runner that waits for the row look again."""
-        if self.waiter is not None and not self.waiter.done():
-            self.waiter.set_result(None)
+        if self.waiter is not None:
+            self.waiter.wake()
 
     def stop(self, nodes: Collection[str]) -> None:
         """Attempts of these nodes are not wanted any more: those under way are asked to stop."""
@@ -205,24 +208,25 @@ class Runners:
         self._passing = None
         return None
 
-    def heard(self, attempt: Waiting) -> Next:
+    def heard(self, attempt: Waiting) -> Part | None:
         """An attempt has ended that waited, and kept its task: what is next there."""
-        live, task, order, report = self._live, attempt.task, attempt.order, attempt.report
+        live, task, report = self._live, attempt.task, attempt.report
         # is_spoilt(), without a call for each step.
         if report is None or live.dead or task.cancelling() or spoils(task):
-            self._useless(order, report)
+            self._useless(attempt.order, report)
             return None
         self.free = 1
         try:
             live.deliver(report)
         finally:
             self.free = 0
-        del self._kept[task]
-        return self._next(task, order)
+        return self.next_part(task)
 
-    def _next(self, task: asyncio.Task[None], last: Order) -> Next:
+    def next_part(self, task: asyncio.Task[None]) -> Part | None:
         """What is next in a task that is this run's."""
+        live = self._live
         if self.orders:
+            last = self._kept.pop(task)
             try:
                 waits = self.advance(task)
             except BaseException:  # it ends the process, or that is caught somewhere
@@ -230,10 +234,23 @@ class Runners:
                 raise
             if waits is not None or self.orders or is_spoilt(task):
                 return waits
-        if self._waits_for_row():
-            return self._row(task, last)
-        self._leave(task)
-        return None
+            self._kept[task] = last
+        if (
+            live.under_way is None
+            or self.waiter is not None
+            or live.dead
+            or live.run.status in TERMINAL  # its last row lets nothing start
+        ):
+            self._leave(task)
+            return None
+        self.waiter = ForRow(self, task)  # meanwhile the task is as good as at its last attempt
+        return self.waiter
+
+    @property
+    def still_waits(self) -> bool:
+        """Whether a row is under way and nothing may start yet."""
+        live = self._live
+        return not self.orders and live.under_way is not None and not live.dead
 
     def cannot(self, order: Order, error: BaseException) -> None:
         """Whatever it is: a run that nobody works on and nobody is told of would hang."""
@@ -308,30 +325,48 @@ class Runners:
         self.orders.append(order)
         self.start()
 
-    def _waits_for_row(self) -> bool:
-        live = self._live
-        if live.under_way is None or self.waiter is not None or live.dead:
-            return False
-        return live.run.status not in TERMINAL  # its last row lets nothing start
 
-    async def _row(self, task: asyncio.Task[None], last: Order) -> Next:
-        """Wait until the row under way is durable, and go on with what it lets start. Meanwhile
-        the task is as good as at its last attempt."""
-        live = self._live
-        self._kept[task] = last
-        while not self.orders and live.under_way is not None and not live.dead:
-            self.waiter = asyncio.get_running_loop().create_future()
-            self._idle = task
-            try:
-                await self.waiter
-            except asyncio.CancelledError:
-                self.waiter = self._idle = None
-                self.start()  # one of them may have been meant for this runner
-                raise
-            finally:
-                self.waiter = self._idle = None
-        del self._kept[task]
-        return self._next(task, last)
+class ForRow:
+    """Waits, in a task of a run's, until its row under way is durable: a runner.Part."""
+
+    __slots__ = ("_future", "_runners", "task")
+
+    def __init__(self, runners: Runners, task: asyncio.Task[None]) -> None:
+        self._runners = runners
+        self.task = task
+        self._future = asyncio.get_running_loop().create_future()
+
+    def wake(self) -> None:
+        """Look again."""
+        if not self._future.done():
+            self._future.set_result(None)
+
+    def first(self) -> Any:
+        """See Part.first."""
+        return next(self._future.__await__())
+
+    def send(self, value: Any) -> Any:
+        """See Part.send."""
+        runners = self._runners
+        if runners.still_waits:
+            self._future = asyncio.get_running_loop().create_future()
+            return self.first()
+        runners.waiter = None
+        return OVER
+
+    def throw(self, error: BaseException) -> Any:
+        """See Part.throw."""
+        self.close()
+        self._runners.start()  # one of them may have been meant for this runner
+        raise error
+
+    def close(self) -> None:
+        """See Part.close."""
+        self._runners.waiter = None
+
+    def following(self) -> Part | None:
+        """See Part.following."""
+        return self._runners.next_part(self.task)
 
 
 def _current_task() -> asyncio.Task[Any] | None:

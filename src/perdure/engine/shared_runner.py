@@ -15,7 +15,7 @@ from contextvars import copy_context
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Final
 
-from perdure.engine.runner import Next, Runner
+from perdure.engine.runner import Part, Runner
 
 if TYPE_CHECKING:
     from perdure.engine.runners import Runners
@@ -73,7 +73,7 @@ class SharedRunner:
         work, context = Runner(self._serve()), self._context.copy()
         self._free.add(self._shell.spawn(work, self, context, "perdure attempts"))
 
-    async def _serve(self) -> Next:
+    async def _serve(self) -> Part | None:
         task, queue = asyncio.current_task(), self._queue
         assert task is not None
         try:

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     from perdure.engine.dispatcher import Report
     from perdure.engine.orders import EngineStep, Order
+    from perdure.engine.runner import Part
     from perdure.engine.runners import Runners
     from perdure.engine.timeouts import Watch
 
@@ -73,11 +74,8 @@ class Ends(Protocol):
 
 
 class Waiting(msgspec.Struct, eq=False):
-    """An attempt from where it first waits, with its coroutine (`steps`) and that one's context.
-    `send`, `throw` and `close` do as a coroutine's, but give OVER once it has ended.
-
-    A timeouts.Watch. Each attempt that waits has one: it is kept small.
-    """
+    """An attempt from where it first waits, with its coroutine (`steps`) and that one's context: a
+    runner.Part, and a timeouts.Watch. Each attempt that waits has one: it is kept small."""
 
     order: Order
     step: EngineStep
@@ -95,8 +93,13 @@ class Waiting(msgspec.Struct, eq=False):
     queue: dict[Watch, None] | None = None
     expired: bool = False
 
+    def first(self) -> Any:
+        """See Part.first."""
+        awaited, self.awaited = self.awaited, None
+        return awaited
+
     def send(self, value: Any) -> Any:
-        """What it waited for is there: what it waits for next."""
+        """See Part.send."""
         try:
             return self.context.run(self.steps.send, value)
         except StopIteration as stop:
@@ -106,7 +109,7 @@ class Waiting(msgspec.Struct, eq=False):
         return OVER
 
     def throw(self, error: BaseException) -> Any:
-        """Raise this where it waits: what it waits for next."""
+        """See Part.throw."""
         try:
             return self.context.run(self.steps.throw, error)
         except StopIteration as stop:
@@ -116,9 +119,13 @@ class Waiting(msgspec.Struct, eq=False):
         return OVER
 
     def close(self) -> None:
-        """It does not go on, and has no outcome."""
+        """See Part.close. It has no outcome."""
         self.ends.left(self)
         self.context.run(self.steps.close)
+
+    def following(self) -> Part | None:
+        """See Part.following."""
+        return self.runners.heard(self)
 
     def on_expiry(self) -> None:
         """Its time is over."""
