@@ -79,7 +79,7 @@ class Dispatcher:
                 raise
             except BaseException as error:
                 return self._failed(order, error, permanent=True)
-        step = EngineStep(order, self)
+        step = EngineStep(order, self.resources, _dispatcher=self)
         if self.on_started is not None:
             shielded(self.on_started, order)
         context = copy_context()

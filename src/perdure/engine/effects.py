@@ -72,9 +72,9 @@ class Effects:
         try:
             for transition in transitions:
                 if type(transition) is Onward:
-                    self._go_onward(live, transition)
+                    stored = _go_onward(live, transition)
                     if _is_wanted(live, transition.next, transition.next_task, 0):
-                        self._begin(live, transition.next, transition.next_task, 0)
+                        self._begin(live, transition.next, transition.next_task, 0, stored)
                 else:
                     self._carry_out(live, transition.actions)
                 if observed:
@@ -85,8 +85,8 @@ class Effects:
     def carry_onward(self, live: LiveRun, onward: Onward) -> None:
         """The same of one transition, where nothing has been decided since."""
         try:
-            self._go_onward(live, onward)
-            self._begin(live, onward.next, onward.next_task, 0)
+            stored = _go_onward(live, onward)
+            self._begin(live, onward.next, onward.next_task, 0, stored)
             if self.shell.observers:
                 self.shell.show(live, onward)
         except Exception as error:
@@ -95,13 +95,6 @@ class Effects:
     def _failed(self, live: LiveRun, error: Exception) -> None:
         _log.error("%s/%s cannot go on", live.definition.name, live.run_id, exc_info=error)
         live.stall(f"the engine could not carry out what was decided: {error!r}")
-
-    def _go_onward(self, live: LiveRun, onward: Onward) -> None:
-        inputs = live.inputs
-        stored = inputs.pop(onward.node, None)
-        if stored is not None and stored.timed:
-            live.timers.disarm(onward.node)
-        inputs[onward.next] = Inputs(onward.input, _NO_SECRETS)
 
     def _carry_out(self, live: LiveRun, actions: Sequence[Any]) -> None:
         inputs = live.inputs
@@ -135,11 +128,11 @@ class Effects:
                 return
             if getattr(live.machine, "undoes", False):  # however far the clock is set back now
                 live.run.at = max(live.run.at, not_before + 1)
-        self._begin(live, node, task, number)
+        self._begin(live, node, task, number, live.inputs[node])
 
-    def _begin(self, live: LiveRun, node: str, task: str, number: int) -> None:
+    def _begin(self, live: LiveRun, node: str, task: str, number: int, stored: Inputs) -> None:
         """An attempt may start: it waits for somebody who takes it."""
-        stored, handling = live.inputs[node], live.machine.handlings[node]
+        handling = live.machine.handlings[node]
         place = stored.place
         if isinstance(place, tuple):
             live.fetching += 1
@@ -223,6 +216,16 @@ class Effects:
                 self.wait(live, event.node, event.task, event.due)
         elif type(event) is DeadlineReached and run.status == "running" and run.stopping is None:
             self.deadline(live)
+
+
+def _go_onward(live: LiveRun, onward: Onward) -> Inputs:
+    """The input of the task that is over goes, that of the one which follows comes."""
+    inputs = live.inputs
+    over = inputs.pop(onward.node, None)
+    if over is not None and over.timed:
+        live.timers.disarm(onward.node)
+    inputs[onward.next] = stored = Inputs(onward.input, _NO_SECRETS)
+    return stored
 
 
 def _is_wanted(live: LiveRun, node: str, task: str, number: int) -> bool:

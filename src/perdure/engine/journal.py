@@ -29,7 +29,7 @@ from perdure.kernel.actions import (
     SetPaused,
 )
 from perdure.kernel.fold import fold_transition
-from perdure.kernel.onward import Decided
+from perdure.kernel.onward import Decided, Onward
 from perdure.kernel.run import Run
 from perdure.model.errors import PerdureError, StoreError
 from perdure.stores.answers import LoadedRun
@@ -80,12 +80,29 @@ def read_journal(loaded: LoadedRun) -> Recorded:
             transitions = since_continued(transitions)
         recorded.transitions += transitions
         for transition in transitions:
-            _note(recorded, row.seq, transition.actions)
+            if type(transition) is Onward:
+                _note_onward(recorded, row.seq, transition)
+            else:
+                _note(recorded, row.seq, transition.actions)
             fold_transition(recorded.run, transition)
     for stored in recorded.inputs.values():
         if isinstance(stored.place, msgspec.Raw):
             stored.place = stored.place.copy()
     return recorded
+
+
+def _note_onward(recorded: Recorded, seq: int, onward: Onward) -> None:
+    """What `_note` makes of its three actions."""
+    node, follower = onward.node, onward.next
+    recorded.inputs.pop(node, None)
+    if (place := _place(seq, onward.output, onward.output_ref)) is not None:
+        recorded.outputs[node] = place
+    at = onward.input if onward.input_ref is None else (seq, onward.input_ref)
+    recorded.inputs[follower] = Inputs(at, {})
+    recorded.due[follower] = 0
+    recorded.lost.discard(follower)
+    if recorded.run.paused:
+        recorded.held.add(follower)
 
 
 def _note(recorded: Recorded, seq: int, actions: Sequence[Any]) -> None:

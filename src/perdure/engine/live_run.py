@@ -204,7 +204,7 @@ class LiveRun:
             finally:
                 self._pumping = False
             now: Any = self  # it changed meanwhile, which types do not say
-            if now.inbox is not None or now._decided or now._begins:
+            if now.inbox is not None or now._decided or now._sending or now._begins:
                 self.pump()
             elif not now.dead and len((work := self.work).orders) > work.free:
                 work.start()
@@ -433,12 +433,15 @@ class LiveRun:
             self._shell.effects.carry_out(self, transitions)
             if self.settling and not self.dead:
                 self._settled()
-            if not self._pumping:
+            now: Any = self  # it changed meanwhile, which types do not say
+            if now.inbox is not None or now._decided or now._sending or now._begins:
                 self.pump()
-            if not self.dead:
-                work = self.work
-                if work.waiter and (not work.orders or work.held or self._shell.stopping):
-                    work.wake()  # nothing that may start: the runner that waited ends
+            elif not now.dead and not now._pumping and now.work.orders:
+                self.work.start()
+            if now.dead or (work := self.work).waiter is None:
+                return
+            if not work.orders or work.held or self._shell.stopping:
+                work.wake()  # nothing that may start: the runner that waited ends
         elif verdict == "busy":
             self.seq -= 1
             self._decided = [*transitions, *self._decided]

@@ -43,20 +43,12 @@ def logger_of(step: StepContext) -> logging.Logger:
     return _LOGGERS.setdefault(name, logging.getLogger(name))
 
 
-class EngineStep(StepContext):
+class EngineStep(StepContext, eq=False, kw_only=True):
     """Most attempts are over before they wait for anything: what their time is is asked late."""
 
-    __slots__ = ("_canceled", "_dispatcher", "limit")
-
-    def __init__(self, order: Order, dispatcher: Dispatcher) -> None:
-        self._of = order
-        self._deadline = None
-        self._resources = dispatcher.resources
-        self._canceled = False
-        self.details = None
-        self._dispatcher = dispatcher
-        #: How long the attempt may take, in µs, from when its time begins; 0 = no limit.
-        self.limit: int | None = None
+    _dispatcher: Dispatcher = None  # type: ignore[assignment]
+    #: How long the attempt may take, in µs, from when its time begins; 0 = no limit.
+    limit: int | None = None
 
     @property
     def canceled(self) -> bool:

@@ -12,7 +12,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import sys
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
@@ -96,9 +96,6 @@ class Runners:
         shell = self._shell
         if not orders or self.held or live.dead or live.parking or shell.stopping:
             return
-        if asyncio.get_running_loop().time() >= shell.lease_over:
-            shell.held_back = True
-            return
         if self.waiter is not None:
             self.wake()  # its runner takes the first
         if missing > 0:
@@ -159,14 +156,16 @@ class Runners:
         if order is not None and order.halted and not order.unwanted and task.cancelled():
             self._given_up(order, begun=waited or order.again or order.before)
 
-    def advance(self, task: asyncio.Task[None]) -> Waiting | None:
-        """Execute attempts in this task for as long as there is one to take that does not wait.
-        What does wait, if one did: the task is this run's then."""
+    def advance(
+        self, task: asyncio.Task[None], until: float, time: Callable[[], float]
+    ) -> Waiting | None:
+        """Execute attempts in this task for as long as there is one to take that does not wait,
+        and others need not have the loop (`until`). What does wait, if one did: the task is this
+        run's then."""
         live, shell, orders = self._live, self._shell, self.orders
-        dispatcher, time = shell.dispatcher, asyncio.get_running_loop().time
-        until = min(time() + TURN_SECONDS, shell.lease_over)
-        telemetry = shell.telemetry
+        telemetry, dispatcher = shell.telemetry, shell.dispatcher
         unseen = telemetry is None and OPENTELEMETRY not in sys.modules
+        until = min(until, shell.lease_over)  # a call for each run
         made: Any
         for _ in range(0 if live.parking else TURN_STEPS):
             if not orders or self.held or shell.stopping:  # one that is dead has no orders
@@ -226,9 +225,9 @@ class Runners:
         """What is next in a task that is this run's."""
         live = self._live
         if self.orders:
-            last = self._kept.pop(task)
+            last, time = self._kept.pop(task), asyncio.get_running_loop().time
             try:
-                waits = self.advance(task)
+                waits = self.advance(task, time() + TURN_SECONDS, time)
             except BaseException:  # it ends the process, or that is caught somewhere
                 self.ended(task)
                 raise

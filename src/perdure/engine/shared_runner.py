@@ -97,7 +97,7 @@ class SharedRunner:
             runners = queue.popleft()
             runners.queued = False
             try:
-                waits = runners.advance(task)
+                waits = runners.advance(task, until, time)
             except BaseException:  # it ends the process, or that is caught somewhere
                 runners.ended(task)
                 raise
@@ -105,7 +105,7 @@ class SharedRunner:
                 self._bind(task, runners)
                 return waits
             self._burst = 1
-            if not queue or runners.queued or is_spoilt(task) or time() > until:
+            if not queue or runners.queued or spoils(task):
                 break  # a run that is not through has had its turn, too
         return None
 

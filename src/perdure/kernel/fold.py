@@ -41,7 +41,7 @@ from perdure.kernel.actions import (
     StartChild,
 )
 from perdure.kernel.moves import NEW, TASK_MOVES, IllegalMove, check_phase, check_run, check_task
-from perdure.kernel.onward import Decided
+from perdure.kernel.onward import Decided, Onward
 from perdure.kernel.run import COMPENSATING, FORWARD, ChildState, KeptSignal, NodeState, Run
 from perdure.model.failure import FailureRecord
 
@@ -335,9 +335,26 @@ FOLDS: dict[type, Callable[[Run, Any], None]] = {
 }
 
 
+def go_onward(run: Run, onward: Onward) -> None:
+    """A task ended well, and the one that follows it was reached."""
+    node, follower, nodes = onward.node, onward.next, run.nodes
+    before = nodes.get(node)
+    if before is None or before.status != "pending":
+        before = leaving(run, node, "pending", "completed")
+    if follower in nodes:
+        raise IllegalMove(f"node {follower} has a task already: it is {nodes[follower].status}")
+    run.completed = number = run.completed + 1
+    nodes[node] = NodeState(before.task, "completed", before.attempt, None, number)
+    nodes[follower] = NodeState(onward.next_task, "pending", 0, None, 0, run.at)
+    run.crashes = 0
+
+
 def fold_transition(run: Run, transition: Decided) -> None:
     """Fold a recorded transition. Raises IllegalMove when no rule allows it."""
     run.at = transition.at
+    if type(transition) is Onward:
+        go_onward(run, transition)
+        return
     for action in transition.actions:
         if type(action) is not Claimed:
             run.crashes = 0

@@ -10,6 +10,8 @@ from contextvars import ContextVar
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
+import msgspec
+
 from perdure.model.errors import NotFound
 from perdure.model.moments import moment
 
@@ -41,29 +43,32 @@ class Attempted(Protocol):
     def number(self) -> int: ...
 
 
-class StepContext:
+class StepContext(msgspec.Struct, eq=False):
     """One attempt of one task, seen from inside the step's function.
 
     `attempt` counts from 1. `idempotency_key` is the same over all attempts and recoveries of
     the task: pass it to services that can drop a repeat.
     """
 
-    # One for each step that waits: in slots it takes a third.
-    __slots__ = ("_deadline", "_of", "_resources", "canceled", "details")
+    # A struct: one is made for each attempt, and most are never looked at.
+    _of: Attempted
+    _resources: ResourceLookup | None = None
+    _deadline: int | None = None
+    _canceled: bool = False
+    _details: Any = None
 
-    def __init__(
-        self,
-        of: Attempted,
-        deadline: int | None = None,
-        resources: ResourceLookup | None = None,
-    ) -> None:
-        self._of = of
-        self._deadline = deadline
-        self._resources = resources
-        #: Set when this attempt should stop: its time is over, or the engine shuts down.
-        self.canceled = False
-        #: What the previous attempt's last heartbeat said.
-        self.details: Any = None
+    def __repr__(self) -> str:
+        of = self._of
+        return f"<{type(self).__name__} of attempt {of.number + 1} of node {of.node}>"
+
+    @property
+    def canceled(self) -> bool:
+        """Set when this attempt should stop: its time is over, or the engine shuts down."""
+        return self._canceled
+
+    @canceled.setter
+    def canceled(self, value: bool) -> None:
+        self._canceled = value
 
     @property
     def workflow(self) -> str:
@@ -96,6 +101,11 @@ class StepContext:
         if self._deadline is None:
             return None
         return moment(self._deadline)
+
+    @property
+    def details(self) -> Any:
+        """What the previous attempt's last heartbeat said."""
+        return self._details
 
     @property
     def logger(self) -> logging.Logger:

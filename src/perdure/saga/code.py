@@ -19,7 +19,7 @@ from perdure.kernel import protocol
 from perdure.model.errors import InvalidRequest, Permanent
 from perdure.model.policy import Retry
 from perdure.model.step_context import StepContext
-from perdure.saga.context import Readers, SagaContext, Surroundings
+from perdure.saga.context import Readers, Surroundings, context_of
 
 
 class FunctionCode:
@@ -42,7 +42,7 @@ class FunctionCode:
         self, around: Surroundings, context: StepContext, values: Codec | None, /
     ) -> tuple[StepContext, tuple[Any, ...]]:
         """The context that the attempt is to have, and the arguments of its function."""
-        made: SagaContext[Any] = SagaContext(context, around, self._readers, values)
+        made = context_of(context, around, self._readers, values)
         return made, (made,)
 
 

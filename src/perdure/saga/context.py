@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any, Final, Generic, Protocol, TypeVar, overload
 
+import msgspec
 from msgspec import Raw
 
 from perdure.codec.values import INLINE_LIMIT
@@ -63,25 +64,19 @@ class Readers(Protocol):
     def read_output(self, node: str, data: Raw, values: Codec | None, /) -> Any: ...
 
 
-class SagaContext(StepContext, Generic[P_co]):
+class SagaContext(StepContext, Generic[P_co], eq=False, kw_only=True):
     """One attempt of a saga's step or undo, seen from inside its function."""
 
-    __slots__ = ("_around", "_inner", "_notes", "_payload", "_readers", "_values", "noted")
-
-    def __init__(
-        self, inner: StepContext, around: Surroundings, readers: Readers, values: Codec | None
-    ) -> None:
-        # What the engine knows of the attempt stays where the engine changes it.
-        self._of = inner._of
-        self._inner = inner
-        self._around = around
-        self._readers = readers
-        self._values = values
-        self._payload: Any = _UNREAD
-        #: What was noted before, and by this attempt.
-        self._notes = around.noted
-        #: What this attempt noted, as it is recorded once the attempt has completed.
-        self.noted: dict[str, Raw] = {}
+    #: What the engine knows of the attempt stays where the engine changes it.
+    _inner: StepContext
+    _around: Surroundings
+    _readers: Readers
+    _values: Codec | None
+    #: What was noted before, and by this attempt.
+    _notes: Notes
+    _payload: Any = _UNREAD
+    #: What this attempt noted, as it is recorded once the attempt has completed.
+    noted: dict[str, Raw] = msgspec.field(default_factory=dict)
 
     @property
     def payload(self) -> P_co:
@@ -189,6 +184,16 @@ class SagaContext(StepContext, Generic[P_co]):
     def resource(self, type: type[T], /) -> T:
         """See StepContext.resource."""
         return self._inner.resource(type)
+
+
+def context_of(
+    inner: StepContext, around: Surroundings, readers: Readers, values: Codec | None
+) -> SagaContext[Any]:
+    """What a function of a saga is given, around what the engine tells of the attempt."""
+    return SagaContext(
+        inner._of, _inner=inner, _around=around, _readers=readers, _values=values,
+        _notes=around.noted,
+    )  # fmt: skip
 
 
 def _check_key(key: Any) -> None:  # types are no promise

@@ -15,7 +15,7 @@ from perdure.flow.step import step
 from perdure.kernel.notes import NO_NOTES
 from perdure.model.step_context import StepContext
 from perdure.saga.builder import Saga
-from perdure.saga.context import MOST_NOTES, SagaContext
+from perdure.saga.context import MOST_NOTES, SagaContext, context_of
 from tests.docs.messages.case import Case, Section, raised, told
 from tests.virtual.engines import engine_on
 from tests.virtual.loop import run
@@ -48,7 +48,7 @@ def noted(key: str, title: str, code: str, name: str, value: object) -> Case:
     attempt = Attempt("payment", "order-7", "charge", "SAGA", "t1", 0, None)
     notes = FULL if key == "all" else NO_NOTES
     around = Around(None, {}, {}, notes)
-    made: SagaContext[Any] = SagaContext(StepContext(attempt), around, PAYMENT.built.readers, None)
+    made = context_of(StepContext(attempt), around, PAYMENT.built.readers, None)
     return raised(f"saga.note-{key}", title, code, lambda _: made.set(name, value))
 
 

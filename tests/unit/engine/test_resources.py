@@ -101,7 +101,7 @@ def test_two_of_one_type_and_classes_are_refused_at_once() -> None:
 
 def test_a_step_asks_its_context() -> None:
     mailer = Mailer()
-    context = StepContext(ATTEMPT, resources=Resources([mailer]))
+    context = StepContext(ATTEMPT, Resources([mailer]))
     assert context.resource(Mailer) is mailer
     with pytest.raises(NotFound, match=r"Engine\(resources=\[\.\.\.\]\)"):
         StepContext(ATTEMPT).resource(Mailer)

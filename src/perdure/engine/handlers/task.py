@@ -111,10 +111,7 @@ class TaskHandler:
             args, kwargs = bind(input.get("input", UNSET))
         except InvalidRequest as error:
             raise Permanent(error) from error
-        if is_async:
-            made: Coroutine[Any, Any, Any] = function(*args, **kwargs)
-            return made
-        return self.perform(step, function, False, context, args, kwargs)
+        return self.perform(step, function, is_async, context, args, kwargs)
 
     def _call(self, attempt: Attempt) -> _Call:
         name = _step_name(attempt)
