@@ -72,7 +72,10 @@ class EngineStep(StepContext, eq=False, kw_only=True):
         order: Any = self._of
         limit = self.limit
         if limit is None:
-            limit = self.limit = self._dispatcher.handlers[order.type].timeout(order)
+            limit = order.timeout
+            if limit is None:
+                limit = self._dispatcher.handlers[order.type].timeout(order)
+            self.limit = limit
         if limit and self._deadline is None:
             if order.queued is None:
                 self._deadline = self._dispatcher.clock.now() + limit

@@ -16,6 +16,8 @@ from collections.abc import Callable, Collection, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
+import msgspec
+
 from perdure.codec.failures import record_failure
 from perdure.engine.attempts import OPENTELEMETRY, observed
 from perdure.engine.dispatcher import ENDINGS, Report
@@ -89,16 +91,13 @@ class Runners:
 
     def start(self) -> None:
         """See that somebody takes the attempts that may start."""
-        orders, live = self.orders, self._live
-        missing = len(orders) - (self.free if self.waiter is None else 1)
-        if missing <= 0 and self.waiter is None:
+        orders, waiter = self.orders, self.waiter
+        if waiter is not None and orders:
+            waiter.wake()  # its runner takes the first
+        if len(orders) <= (self.free if waiter is None else 1):
             return  # whoever is between two attempts takes them
-        shell = self._shell
-        if not orders or self.held or live.dead or live.parking or shell.stopping:
-            return
-        if self.waiter is not None:
-            self.wake()  # its runner takes the first
-        if missing > 0:
+        live, shell = self._live, self._shell
+        if not (self.held or live.dead or live.parking or shell.stopping):
             shell.shared_runner.take(self)
 
     def wake(self) -> None:
@@ -242,7 +241,8 @@ class Runners:
         ):
             self._leave(task)
             return None
-        self.waiter = ForRow(self, task)  # meanwhile the task is as good as at its last attempt
+        # Meanwhile the task is as good as at its last attempt.
+        self.waiter = ForRow(self, task, asyncio.get_running_loop().create_future())
         return self.waiter
 
     @property
@@ -325,47 +325,43 @@ class Runners:
         self.start()
 
 
-class ForRow:
+class ForRow(msgspec.Struct, eq=False):
     """Waits, in a task of a run's, until its row under way is durable: a runner.Part."""
 
-    __slots__ = ("_future", "_runners", "task")
-
-    def __init__(self, runners: Runners, task: asyncio.Task[None]) -> None:
-        self._runners = runners
-        self.task = task
-        self._future = asyncio.get_running_loop().create_future()
+    runners: Runners
+    task: asyncio.Task[None]
+    future: asyncio.Future[None]
 
     def wake(self) -> None:
         """Look again."""
-        if not self._future.done():
-            self._future.set_result(None)
+        if not self.future.done():
+            self.future.set_result(None)
 
     def first(self) -> Any:
         """See Part.first."""
-        return next(self._future.__await__())
+        return next(self.future.__await__())
 
     def send(self, value: Any) -> Any:
         """See Part.send."""
-        runners = self._runners
-        if runners.still_waits:
-            self._future = asyncio.get_running_loop().create_future()
+        if self.runners.still_waits:
+            self.future = asyncio.get_running_loop().create_future()
             return self.first()
-        runners.waiter = None
+        self.runners.waiter = None
         return OVER
 
     def throw(self, error: BaseException) -> Any:
         """See Part.throw."""
         self.close()
-        self._runners.start()  # one of them may have been meant for this runner
+        self.runners.start()  # one of them may have been meant for this runner
         raise error
 
     def close(self) -> None:
         """See Part.close."""
-        self._runners.waiter = None
+        self.runners.waiter = None
 
     def following(self) -> Part | None:
         """See Part.following."""
-        return self._runners.next_part(self.task)
+        return self.runners.next_part(self.task)
 
 
 def _current_task() -> asyncio.Task[Any] | None:
