@@ -16,6 +16,7 @@ from msgspec import UNSET, Raw
 
 from perdure.engine.children import ask_again
 from perdure.engine.halting import halt, halts, not_begun
+from perdure.engine.handlers.port import Around
 from perdure.engine.orders import Order
 from perdure.engine.surroundings import Apart, around, keep, places
 from perdure.engine.timers import DEADLINE
@@ -138,11 +139,14 @@ class Effects:
             live.fetching += 1
             self.shell.spawn(self._fetch_input(live, node, task, number, stored))
             return
-        told = around(live, handling) if handling.around else None
-        if isinstance(told, list):
-            live.fetching += 1
-            self.shell.spawn(self._fetch_around(live, node, task, number, stored, told))
-            return
+        told: Around | None = None
+        if handling.around:
+            found = around(live, handling)
+            if isinstance(found, list):
+                live.fetching += 1
+                self.shell.spawn(self._fetch_around(live, node, task, number, stored, found))
+                return
+            told = found
         work = live.work
         order = Order(
             live.workflow, live.run_id, node, handling.type, task, number, UNSET,

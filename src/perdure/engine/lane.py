@@ -33,6 +33,10 @@ Then = Callable[[Any], None]
 Send = Callable[[Sequence[Row], Callable[[Sequence[Answer] | Exception], None]], None]
 
 
+def _never() -> bool:
+    return False
+
+
 class Lane(Generic[Row, Answer]):
     """One batch under way at a time. A row that has nothing to gain from waiting for company is
     written at once: where the store answers before `send` returns (`at_once`), or nobody else is
@@ -43,7 +47,7 @@ class Lane(Generic[Row, Answer]):
         send: Send[Row, Answer],
         *,
         at_once: bool = False,
-        alone: Callable[[], bool] = lambda: False,
+        alone: Callable[[], bool] = _never,
         most: int = 512,
         note: Callable[[StoreError | None], None] | None = None,
     ) -> None:
@@ -60,8 +64,9 @@ class Lane(Generic[Row, Answer]):
         self._delay = FIRST_DELAY
         self._idle: list[asyncio.Future[None]] = []
         self._retry: asyncio.TimerHandle | None = None
-        #: Of a row sent alone: what came while it was being sent.
+        #: Of a row sent alone: what came while it was being sent; the row, if nothing did.
         self._came: Any = None
+        self._lone: list[tuple[Row, Then]] | None = None
         #: Answers that have come and are not told yet.
         self._untold: deque[tuple[Then, Answer]] = deque()
 
@@ -99,6 +104,7 @@ class Lane(Generic[Row, Answer]):
             self._took(error)
         came, self._came = self._came, None
         if came is _NOTHING:  # yet
+            self._lone = alone
             return None
         if isinstance(came, Exception) or self._untold:
             self._answered(alone, came)
@@ -113,8 +119,9 @@ class Lane(Generic[Row, Answer]):
         """What a row that was sent alone is answered: while `_write_alone` looks, or later."""
         if self._came is _NOTHING:
             self._came = answers
-        elif self._came is None and (alone := self._under_way) is not None:
-            self._answered(alone, answers)
+        elif (lone := self._lone) is not None:
+            self._lone = None
+            self._answered(lone, answers)
 
     async def drain(self) -> None:
         """Return when everything submitted so far has been answered."""
@@ -130,7 +137,9 @@ class Lane(Generic[Row, Answer]):
         self._waiting.clear()
         self._batches.clear()
         self._untold.clear()
-        self._under_way = None
+        self._under_way = self._lone = None
+        # The answer to a row sent alone, should it still come, must be nobody else's.
+        self._at_once, self._alone = False, _never
         self._wake_idle()
 
     def _flush(self) -> None:

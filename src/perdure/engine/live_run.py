@@ -22,7 +22,7 @@ from perdure.engine.effects import Inputs
 from perdure.engine.lane import tell
 from perdure.engine.leaving import leave_after, load_again, stall
 from perdure.engine.mailbox import Mailbox, event_of
-from perdure.engine.reading import fetch_mail, read_values
+from perdure.engine.reading import fetch_mail, fetch_values
 from perdure.engine.rows import onward_row, row_of
 from perdure.engine.runners import Runners
 from perdure.engine.timers import Timers
@@ -182,6 +182,12 @@ class LiveRun:
 
     def deliver(self, event: Any) -> None:
         """Take an event; decide, submit, and start what is durable."""
+        self.report(event)
+        if not self.dead and len((work := self.work).orders) > work.free:
+            work.start()
+
+    def report(self, event: Any) -> None:
+        """The same for a runner, which itself takes what may start."""
         if self.inbox is not None or self._pumping or self.parking or self._deciding:
             self._queue((event,))
             self.pump()
@@ -206,8 +212,6 @@ class LiveRun:
             now: Any = self  # it changed meanwhile, which types do not say
             if now.inbox is not None or now._decided or now._sending or now._begins:
                 self.pump()
-            elif not now.dead and len((work := self.work).orders) > work.free:
-                work.start()
 
     def post(self, messages: Iterable[Mail], *then: Any) -> None:
         """Take messages, in whatever order they come (what is missing is fetched), then events."""
@@ -363,17 +367,12 @@ class LiveRun:
     def _load(self, asked: Load) -> None:
         """Answer at once from memory, else fetch from the store and go on when it is there."""
         if apart(asked, self.outputs, self.signals):
-            self.fetching += 1
-            self._shell.spawn(self._fetch(asked))
+            fetch_values(self._shell, self, asked)
         else:
-            self._resume(answer(asked, self.outputs, self.signals, {}))
+            self.resume(answer(asked, self.outputs, self.signals, {}))
 
-    async def _fetch(self, asked: Load) -> None:
-        made = await read_values(self._shell, self, asked)
-        self.fetching -= 1
-        self._resume(made)
-
-    def _resume(self, made: Loaded | Exception) -> None:
+    def resume(self, made: Loaded | Exception) -> None:
+        """What was asked for is there, or cannot be had."""
         waiting, self._deciding = self._deciding, None
         if waiting is None or waiting[1] is None or self.dead:
             return

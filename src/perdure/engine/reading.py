@@ -21,7 +21,19 @@ if TYPE_CHECKING:
 _log = logging.getLogger("perdure.engine")
 
 
-async def read_values(shell: Shell, live: LiveRun, asked: Load) -> Loaded | Exception:
+def fetch_values(shell: Shell, live: LiveRun, asked: Load) -> None:
+    """Read what the machine asked for, and let it go on."""
+    live.fetching += 1
+    shell.spawn(_fetch_values(shell, live, asked))
+
+
+async def _fetch_values(shell: Shell, live: LiveRun, asked: Load) -> None:
+    made = await _read_values(shell, live, asked)
+    live.fetching -= 1
+    live.resume(made)
+
+
+async def _read_values(shell: Shell, live: LiveRun, asked: Load) -> Loaded | Exception:
     """What the machine asked for, or a StoreError."""
     read = partial(shell.store.payloads, live.key)
     try:

@@ -199,7 +199,7 @@ class Runners:
                 break
             self.free = 1
             try:
-                live.deliver(made)
+                live.report(made)
             finally:
                 self.free = 0
         else:

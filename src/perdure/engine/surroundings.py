@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Container, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+import msgspec
 from msgspec import Raw
 
 from perdure.engine.handlers.port import Around
@@ -25,7 +26,7 @@ def around(live: LiveRun, handling: Handling) -> Around | Apart:
     """What the attempt is told; or, where not all outputs are in memory, where those stand that
     are missing: the first attempt after the run was loaded has them fetched for all that follow."""
     run, machine, recorded = live.run, live.machine, live.outputs
-    if not isinstance(recorded, InMemory):
+    if type(recorded) is not InMemory:
         missing = [(node, at) for node, at in recorded.items() if isinstance(at, tuple)]
         if missing:
             return missing
@@ -38,23 +39,18 @@ class InMemory(dict[str, Any]):
     """Outputs recorded before this process held the run; none of them stands apart."""
 
 
-class Readable:
+class Readable(msgspec.Struct, eq=False):
     """The outputs that may be read (`reads`; None = all), looked up when one is asked for: a step
     has as many nodes before it as a saga has steps. `made`: while the run is in memory."""
 
-    __slots__ = ("_made", "_reads", "_recorded")
-
-    def __init__(
-        self, made: Mapping[str, Raw], recorded: InMemory, reads: Container[str] | None
-    ) -> None:
-        self._made = made
-        self._recorded = recorded
-        self._reads = reads
+    made: Mapping[str, Raw]
+    recorded: InMemory
+    reads: Container[str] | None
 
     def get(self, node: str) -> Raw | None:
         """The node's output, if it has one and it may be read."""
-        found: Raw | None = self._made.get(node) or self._recorded.get(node)
-        if found is None or (self._reads is not None and node not in self._reads):
+        found: Raw | None = self.made.get(node) or self.recorded.get(node)
+        if found is None or (self.reads is not None and node not in self.reads):
             return None
         return found
 

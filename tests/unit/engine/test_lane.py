@@ -382,3 +382,118 @@ def test_answers_that_come_while_others_are_told_keep_their_order() -> None:
         assert [row for row, _ in pen.answers] == [*MANY, "small"]
 
     run(main())
+
+
+# ------------------------------------------------------------------------- rows that are sent alone
+
+
+def test_an_answer_that_is_there_at_once_is_returned_and_not_told() -> None:
+    async def main() -> None:
+        lane: Lane[str, str] = Lane(
+            lambda rows, done: done([row.upper() for row in rows]), at_once=True
+        )
+        told: list[Any] = []
+        assert [lane.write(row, told.append) for row in "ab"] == ["A", "B"]
+        assert told == []
+
+    run(main())
+
+
+def test_a_row_sent_alone_may_be_answered_later_and_nothing_newer_is_sent_before() -> None:
+    async def main() -> None:
+        pen = Pen(at_once=True)
+        told: list[Any] = []
+        assert pen.lane.write("a", told.append) is None
+        pen.submit("b")
+        await settle()
+        assert pen.sink.batches == [["a"]]
+        pen.sink.answer()
+        assert told == ["A"]
+        await settle()
+        assert pen.sink.batches == [["a"], ["b"]]
+        pen.sink.answer()
+        assert pen.answers == [("b", "B")]
+
+    run(main())
+
+
+@pytest.mark.parametrize("raises", [True, False])
+def test_a_row_sent_alone_is_sent_again_while_the_store_fails(raises: bool) -> None:
+    async def main() -> None:
+        sent: list[str] = []
+
+        def send(rows: Sequence[str], done: Done) -> None:
+            sent.extend(rows)
+            if len(sent) > 2:
+                done([row.upper() for row in rows])
+            elif raises:
+                raise StoreError("busy")
+            else:
+                done(StoreError("busy"))
+
+        lane: Lane[str, str] = Lane(send, at_once=True)
+        told: list[Any] = []
+        assert lane.write("a", told.append) is None
+        await asyncio.sleep(10 * LONGEST_DELAY)
+        assert (sent, told) == (["a"] * 3, ["A"])
+        assert lane.write("b", told.append) == "B"
+
+    run(main())
+
+
+def test_a_row_sent_alone_that_can_never_be_written_is_told_so_once() -> None:
+    async def main() -> None:
+        error = InvalidRequest("no")
+        lane: Lane[str, str] = Lane(lambda rows, done: done(error), at_once=True)
+        told: list[Any] = []
+        assert lane.write("a", told.append) is None
+        assert told == [error]
+
+    run(main())
+
+
+def test_what_was_answered_before_the_store_raised_counts() -> None:
+    async def main() -> None:
+        def send(rows: Sequence[str], done: Done) -> None:
+            done([row.upper() for row in rows])
+            raise StoreError("after all")
+
+        lane: Lane[str, str] = Lane(send, at_once=True)
+        assert lane.write("a", pytest.fail) == "A"
+
+    run(main())
+
+
+def test_a_row_that_comes_while_another_is_sent_alone_goes_after_it() -> None:
+    async def main() -> None:
+        sent: list[list[str]] = []
+        told: list[Any] = []
+
+        def send(rows: Sequence[str], done: Done) -> None:
+            sent.append(list(rows))
+            if rows == ("a",):
+                lane.submit("b", told.append)
+            done([row.upper() for row in rows])
+
+        lane: Lane[str, str] = Lane(send, at_once=True)
+        assert lane.write("a", pytest.fail) == "A"
+        await settle()
+        assert sent == [["a"], ["b"]]
+        assert told == ["B"]
+
+    run(main())
+
+
+def test_a_late_answer_to_an_abandoned_row_that_was_sent_alone_is_nobody_elses() -> None:
+    async def main() -> None:
+        pen = Pen(at_once=True)
+        pen.submit("a")
+        pen.lane.abandon()
+        pen.submit("b")
+        await settle()
+        pen.sink.answer_first()
+        assert pen.answers == []
+        pen.sink.answer()
+        assert pen.answers == [("b", "B")]
+
+    run(main())
