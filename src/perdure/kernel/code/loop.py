@@ -13,7 +13,6 @@ import sys
 from asyncio import events
 from collections.abc import AsyncGenerator, Callable, Coroutine
 from contextvars import Context, copy_context
-from functools import partial
 from math import isnan
 from typing import Any, Final, Protocol, Self
 
@@ -129,8 +128,7 @@ class WorkflowLoop(asyncio.AbstractEventLoop):
         self._ready: list[Ready] = []
         #: Those that are not done, by their places, oldest first.
         self._tasks: dict[int, asyncio.Task[Any]] = {}
-        #: Made for the second task, if there is one: what is told of the end of all that follow.
-        self._forget: Callable[[Any], None] | None = None
+        #: Made for the second task, if there is one.
         self._plain: Context | None = None
         self._count = 0
 
@@ -246,8 +244,8 @@ class WorkflowLoop(asyncio.AbstractEventLoop):
         task = self._new_task(coro, name, context)
         # One that is done is nobody's but the code's: if it failed and is let go of unseen, asyncio
         # tells.
-        if self._forget is None:
-            self._forget, self._plain = partial(_forget, self._tasks), Context()
+        if self._plain is None:
+            self._plain = Context()
         task.add_done_callback(self._forget, context=self._plain)
         return task
 
@@ -268,6 +266,9 @@ class WorkflowLoop(asyncio.AbstractEventLoop):
         )  # fmt: skip
         self._tasks[task.place] = task
         return task
+
+    def _forget(self, task: Any) -> None:
+        self._tasks.pop(task.place, None)
 
     #: Never: slow callbacks are the engine's to notice. Every future asks: `bool()` is no call of
     #: ours.
@@ -293,10 +294,6 @@ class WorkflowLoop(asyncio.AbstractEventLoop):
 
 for _method in ADVICE:
     setattr(WorkflowLoop, _method, refusal(_method))
-
-
-def _forget(tasks: dict[int, asyncio.Task[Any]], task: Any) -> None:
-    tasks.pop(task.place, None)
 
 
 def _ignore(_: object) -> None:
