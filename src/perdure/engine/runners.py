@@ -37,12 +37,12 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger("perdure.engine")
 
+_NONE: Final[frozenset[tuple[str, int]]] = frozenset()
+
 #: How many steps a run may make without giving the loop to others.
 TURN_STEPS: Final = 64
 #: Seconds after which an attempt is made again whose task somebody else cancelled.
 CANCELLED_PAUSE: Final = 1.0
-#: One for all: an empty frozenset takes more memory than all else that a run at rest has here.
-_NONE: Final[frozenset[tuple[str, int]]] = frozenset()
 
 
 class Runners:
@@ -60,7 +60,7 @@ class Runners:
         #: Whether the shared runner is to look here.
         self.queued = False
         #: Attempts (task, number) that an earlier process may have begun, where that matters.
-        self.before: frozenset[tuple[str, int]] = _NONE
+        self.before = _NONE
         #: What each task is at that is this run's; and the one that is everybody's.
         self._kept: dict[asyncio.Task[None], Order] = {}
         self._passing: tuple[asyncio.Task[None], Order] | None = None
