@@ -134,7 +134,8 @@ class Effects:
                     live.timers.disarm(action.node)
             elif kind is CreateTask:
                 if action.status == "pending":
-                    inputs[action.node] = Inputs(action.input, action.secrets)
+                    secrets = action.secrets or _NO_SECRETS  # as long as it waits it is kept
+                    inputs[action.node] = Inputs(action.input, secrets)
                 elif action.wake_at is not None:
                     self.wait(live, action.node, action.task, action.wake_at)
             elif kind is DispatchTask:
