@@ -35,8 +35,9 @@ PYTHON = f"{sys.version_info.major}.{sys.version_info.minor}"
 class Beginning(msgspec.Struct, gc=False):
     """A run about to exist: its row, its machine, and what it decided first. A workflow that is
     owned from birth has taken its first turn, unless it is a child; elsewhere its owner begins
-    it. `straight`: see Definition.straight_start. While the row is being written, `future` is of
-    whoever waits for that; `answer`: the store's, where it came before anybody did."""
+    it. `straight`: nothing was decided but that it begins at one worker node. While the row is
+    being written, `future` is of whoever waits for that; `answer`: the store's, where it came
+    before anybody did."""
 
     row: NewRun
     definition: Definition[Any, Any]
@@ -68,11 +69,13 @@ def begin(
     straight = definition.straight_start(event, deps, now)
     if straight is not None:
         run, machine, made = straight
-        transitions = [made]
     else:
-        run, machine, transitions = _asked(definition, event, deps, begins=owned and at_once)
+        run, machine, made = _asked(definition, event, deps)
+    transitions = [made]
+    if machine.may_ask and owned and at_once and (first_turn := begun(machine)) is not None:
+        transitions.append(first_turn)
     body, payloads = encode_row(transitions)
-    at, status = transitions[0].at, run.status
+    at, status = made.at, run.status
     ending = finish_of(transitions, payloads, definition) if status != "running" else None
     row = NewRun(
         key, run.definition, id, run.version, run.hash, at,
@@ -81,21 +84,20 @@ def begin(
         msgspec.json.encode(event.metadata) if event.metadata else b"{}", status,
         definition.aliases,
     )  # fmt: skip
-    return Beginning(row, definition, machine, run, transitions, straight is not None)
+    at_a_node = straight is not None and len(made.actions) > 1
+    return Beginning(row, definition, machine, run, transitions, at_a_node)
 
 
 def _asked(
-    definition: Definition[Any, Any], event: RunStarted, deps: Deps, *, begins: bool
-) -> tuple[Run, Machine, list[Transition]]:
-    """A run, its machine, and what that decides on the start. `begins`: a workflow takes its first
-    turn as well."""
+    definition: Definition[Any, Any], event: RunStarted, deps: Deps
+) -> tuple[Run, Machine, Transition]:
+    """A run, its machine, and what that decides on the start."""
     run = Run()
     machine: Machine = definition.machine(run, deps)
     started = machine.decide(event)
     if not isinstance(started, Transition):
         raise InvalidRequest("the start needs an output of a node that cannot have run yet")
-    first_turn = begun(machine) if begins else None
-    return run, machine, [started] if first_turn is None else [started, first_turn]
+    return run, machine, started
 
 
 def to_publish(definition: Definition[Any, Any], now: int) -> StoredDefinition:

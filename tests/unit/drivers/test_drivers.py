@@ -13,7 +13,6 @@ from perdure import (
     Client,
     Context,
     Engine,
-    InvalidId,
     InvalidRequest,
     NotFound,
     RunFailed,
@@ -35,7 +34,7 @@ from perdure.drivers import (
     driver_as,
 )
 from perdure.model.definition import Definition
-from perdure.model.errors import NoCases
+from perdure.model.errors import InvalidId, NoCases
 from perdure.model.failure import FailureRecord
 from perdure.model.protocols import fits
 from perdure.stores.memory import MemoryStore
