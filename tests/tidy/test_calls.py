@@ -14,13 +14,14 @@ SWALLOWS: dict[str, str] = {
     "src/perdure/engine/dispatcher.py _retries": "a predicate's error says no",
     "src/perdure/engine/dispatcher.py _traceback": "a user's error may not be printable",
     "src/perdure/engine/dispatcher.py begin": "what user code raises is its attempt's failure",
-    "src/perdure/engine/dispatcher.py _rest": "the same, once it has waited",
     "src/perdure/engine/dispatcher.py _completed": "an output that cannot be recorded, too",
     "src/perdure/engine/handlers/threads.py _serve": "an outcome like any other, for the future",
     "src/perdure/engine/runners.py advance": "the run stalls with the reason, or it would hang",
-    "src/perdure/engine/runners.py work": "the run stalls with the reason, or it would hang",
+    "src/perdure/engine/runner.py send": "the same, once an attempt has waited",
+    "src/perdure/engine/runner.py throw": "the same, of what is thrown into it",
     "src/perdure/kernel/gates.py _asked": "what a condition raises is its step's failure",
-    "src/perdure/engine/stepping.py rest_of": "throws it into the coroutine it drives",
+    "src/perdure/engine/stepping.py send": "what user code raises is its attempt's failure",
+    "src/perdure/engine/stepping.py throw": "the same, of what is thrown into it",
 }
 
 

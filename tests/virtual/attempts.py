@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Generator, Mapping
+from types import coroutine
 from typing import Any
 
 import msgspec
@@ -15,12 +16,34 @@ from perdure.engine.handlers.task import TaskHandler
 from perdure.engine.orders import Order
 from perdure.engine.resources import Resources
 from perdure.engine.secrets import Secrets
+from perdure.engine.stepping import OVER, Waiting
 from perdure.engine.timeouts import Timeouts
 from perdure.expr import reveal
 from perdure.flow.step import Step
 from perdure.kernel.events import NodeCompleted, NodeFailed
 from perdure.model.failure import FailureRecord
 from tests.virtual.loop import VirtualClock
+
+
+@coroutine
+def carried_out(made: Any) -> Generator[Any, Any, Any]:
+    """How an attempt ended that was begun in the calling task."""
+    if not isinstance(made, Waiting):
+        return made
+    current: Any = asyncio.current_task()
+    made.task = current
+    given = made.awaited
+    while given is not OVER:
+        try:
+            value = yield given
+        except GeneratorExit:
+            made.close()
+            raise
+        except BaseException as error:
+            given = made.throw(error)
+        else:
+            given = made.send(value)
+    return made.report
 
 
 class Desk:
@@ -53,7 +76,7 @@ class Desk:
             "order", "o-1", "ship", "TASK", "t1", number, None, limit, None, None,
             None, Raw(msgspec.json.encode(spec)), secrets or {},
         )  # fmt: skip
-        return await self.dispatcher.execute(order)
+        return await carried_out(self.dispatcher.begin(order))
 
     async def output(self, step: Step[..., Any], *input: Any, **rest: Any) -> Any:
         """The value of an attempt that ends well."""

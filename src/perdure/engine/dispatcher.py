@@ -11,8 +11,7 @@ import asyncio
 import logging
 import traceback
 from collections.abc import Callable, Coroutine, Mapping
-from contextvars import Context, copy_context
-from types import CoroutineType
+from contextvars import copy_context
 from typing import Any, Final
 
 import msgspec
@@ -23,8 +22,8 @@ from perdure.engine.clock import Clock
 from perdure.engine.handlers.port import Attempt, Given, Handler, StepNotRegistered
 from perdure.engine.observing import shielded
 from perdure.engine.orders import EngineStep, Order
-from perdure.engine.stepping import first_part, rest_of
-from perdure.engine.timeouts import Timeouts, Watch
+from perdure.engine.stepping import Waiting, first_part, told
+from perdure.engine.timeouts import Timeouts
 from perdure.engine.untold import tells_nothing
 from perdure.kernel.events import NodeCompleted, NodeFailed
 from perdure.kernel.plan import UNDO
@@ -66,17 +65,10 @@ class Dispatcher:
         self._reveal = reveal
         self._redact = redact
 
-    async def execute(self, order: Order, first: First = first_part) -> Report | None:
-        """Carry the attempt out in the calling task; how it ended. `first` does what `first_part`
-        does, for somebody who looks on."""
-        made = self.begin(order, first)
-        return await made if isinstance(made, CoroutineType) else made
-
-    def begin(
-        self, order: Order, first: First = first_part
-    ) -> Report | CoroutineType[Any, Any, Report | None] | None:
-        """Carry the attempt out until it first waits: how it ended, or what is to be awaited in
-        the calling task for that. Most never wait, and need no coroutine of the engine's."""
+    def begin(self, order: Order, first: First = first_part) -> Report | Waiting | None:
+        """Carry the attempt out in the calling task until it first waits: how it ended, or what is
+        to be driven on in that task. `first` does what `first_part` does, for somebody who looks
+        on."""
         handler = self.handlers[order.type]
         if order.stored is not None:
             try:
@@ -96,31 +88,31 @@ class Dispatcher:
         except StopIteration as stop:
             return self._completed(order, stop.value)
         except BaseException as error:
-            return self._ended_badly(order, step, None, error)
-        return self._rest(order, step, steps, context, waiting_for)  # type: ignore[return-value]
+            return self._ended_badly(order, step, error)
+        waiting = Waiting(order, step, self, steps, context, waiting_for)
+        if limit := step.begin_time():
+            self._timeouts.watch(waiting, limit)
+        return waiting
 
-    async def _rest(
-        self,
-        order: Order,
-        step: EngineStep,
-        steps: Coroutine[Any, Any, Any],
-        context: Context,
-        waiting_for: Any,
-    ) -> Report | None:
-        """The attempt from where it first waits."""
-        order.waited = True
-        watch: Watch | None = None
-        try:
-            watch = self._watch(step)
-            value = await rest_of(steps, context, waiting_for)
-        except BaseException as error:
-            return self._ended_badly(order, step, watch, error)
-        finally:
-            if watch is not None:
-                self._timeouts.done(watch)
-        if watch is not None and watch.expired:
+    def returned(self, attempt: Waiting, value: Any) -> Report:
+        """See Ends.returned."""
+        if attempt.queue is not None:
+            attempt.queue.pop(attempt, None)
+        if attempt.expired:
             _this_task().uncancel()  # it finished all the same: a finished step keeps its outcome
-        return self._completed(order, value)
+        return self._completed(attempt.order, value)
+
+    def raised(self, attempt: Waiting, error: BaseException) -> NodeFailed | None:
+        """See Ends.raised."""
+        self.left(attempt)
+        if isinstance(error, GeneratorExit):
+            error = told(error)
+        return self._ended_badly(attempt.order, attempt.step, error, timed_out=attempt.expired)
+
+    def left(self, attempt: Waiting) -> None:
+        """See Ends.left."""
+        if attempt.queue is not None:
+            attempt.queue.pop(attempt, None)
 
     def _completed(self, order: Order, value: Any) -> Report:
         """What an attempt that returned comes to."""
@@ -145,10 +137,9 @@ class Dispatcher:
         return NodeCompleted(order.task, order.node, order.number, output, notes)
 
     def _ended_badly(
-        self, order: Order, step: EngineStep, watch: Watch | None, error: BaseException
+        self, order: Order, step: EngineStep, error: BaseException, *, timed_out: bool = False
     ) -> NodeFailed | None:
         """What an attempt that raised comes to. Raises what is not the attempt's own."""
-        timed_out = watch is not None and watch.expired
         if isinstance(error, asyncio.CancelledError):
             step.canceled = True
             return self._canceled(order, step, error, timed_out=timed_out)
@@ -168,14 +159,6 @@ class Dispatcher:
             error.__cause__ = cause
         permanent = not _retries(self.handlers[order.type], order, error)
         return self._failed(order, error, permanent=permanent, unknown=unknown)
-
-    def _watch(self, step: EngineStep) -> Watch | None:
-        """From here on the attempt is cancelled when its time is over, if there is a limit."""
-        if not step.limit:
-            return None
-        step.task = _this_task()
-        step.begin_time()
-        return self._timeouts.watch(step.limit / SECOND, step.expired, step.left)
 
     def _canceled(
         self, order: Order, step: EngineStep, error: BaseException, *, timed_out: bool
@@ -276,7 +259,7 @@ def _tell_exit(order: Order, error: BaseException) -> None:
 
 
 def _timed_out(order: Order, step: EngineStep) -> TimedOut:
-    seconds = step.limit / SECOND
+    seconds = (step.limit or 0) / SECOND
     return TimedOut(
         f"attempt {order.number + 1} of node {order.node} took longer than {seconds:g} s"
     )

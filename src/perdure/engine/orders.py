@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from datetime import datetime
-from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from msgspec import Raw
@@ -31,8 +29,6 @@ class Order(Attempt, gc=False):
     again: bool = False
     #: A process that had the run before may have begun it, where that matters.
     before: bool = False
-    #: It waited for something: meanwhile others had the loop.
-    waited: bool = False
     #: Its run has given the task up: it was asked to stop, and how it ends changes nothing.
     unwanted: bool = False
     #: Its run is to stop, and undoes what it did then: it was asked to end, and how it ends counts.
@@ -51,9 +47,8 @@ class EngineStep(StepContext, eq=False, kw_only=True):
     """Most attempts are over before they wait for anything: what their time is is asked late."""
 
     _dispatcher: Dispatcher = None  # type: ignore[assignment]
-    _limit: int | None = None
-    #: What is cancelled when the time is over.
-    task: asyncio.Task[Any] | None = None
+    #: How long the attempt may take, in µs, from when its time begins; 0 = no limit.
+    limit: int | None = None
 
     @property
     def canceled(self) -> bool:
@@ -66,46 +61,32 @@ class EngineStep(StepContext, eq=False, kw_only=True):
         self._canceled = value
 
     @property
-    def limit(self) -> int:
-        """How long the attempt may take, in µs; 0 = no limit."""
-        if self._limit is None:
-            order: Any = self._of
-            self._limit = self._dispatcher.handlers[order.type].timeout(order)
-        return self._limit
-
-    @property
     def deadline(self) -> datetime | None:
         """See StepContext.deadline."""
         self.begin_time()
         return super().deadline
 
-    def begin_time(self) -> None:
+    def begin_time(self) -> int:
         """Its time begins, unless it has begun: when it first waits, or asks; on a thread, with
-        its turn."""
-        if self._deadline is not None or not self.limit:
-            return
+        its turn. How long it may take, in µs; 0 = no limit."""
         order: Any = self._of
-        if order.queued is not None:
-            self._deadline = order.queued.deadline(self.limit)
-        else:
-            self._deadline = self._dispatcher.clock.now() + self.limit
-
-    @property
-    def left(self) -> Callable[[], float] | None:
-        """Asks how many seconds it has left, where its time may begin later."""
-        order: Any = self._of
-        return None if order.queued is None else partial(order.queued.left, self.limit)
+        limit = self.limit
+        if limit is None:
+            limit = order.timeout
+            if limit is None:
+                limit = self._dispatcher.handlers[order.type].timeout(order)
+            self.limit = limit
+        if limit and self._deadline is None:
+            if order.queued is None:
+                self._deadline = self._dispatcher.clock.now() + limit
+            else:
+                self._deadline = order.queued.deadline(limit)
+        return limit
 
     def _queue(self) -> Queued:
         order: Any = self._of
         order.queued = queued = Queued(self._dispatcher.clock.now())
         return queued
-
-    def expired(self) -> None:
-        """Its time is over."""
-        self.canceled = True
-        if self.task is not None:
-            self.task.cancel()
 
     def _logger(self) -> logging.Logger:
         return logger_of(self)

@@ -1,7 +1,7 @@
 """Runners: the tasks that execute one live run's attempts.
 
 Attempts begin in a task that is everybody's (`advance`, see shared_runner); one that waits keeps
-it, and the task is a runner of the run from then on (`work`). A runner that finishes an attempt
+it, and the task is a runner of the run from then on (`heard`). A runner that finishes an attempt
 takes the next one itself, so that steps in sequence never change tasks. No attempt starts while the
 engine stops, the run is paused, or this worker's lease may be over, nor while the run is being let
 go: it waits in `orders`.
@@ -12,10 +12,11 @@ from __future__ import annotations
 import asyncio
 import logging
 import sys
-from collections.abc import Callable, Collection, Coroutine, Sequence
+from collections.abc import Callable, Collection, Sequence
 from functools import partial
-from types import CoroutineType
 from typing import TYPE_CHECKING, Any, Final
+
+import msgspec
 
 from perdure.codec.failures import record_failure
 from perdure.engine.attempts import OPENTELEMETRY, observed
@@ -24,18 +25,19 @@ from perdure.engine.halting import halts
 from perdure.engine.handlers.port import StepNotRegistered
 from perdure.engine.orders import Order
 from perdure.engine.shared_runner import TURN_SECONDS, is_spoilt, spoils
+from perdure.engine.stepping import OVER, Waiting
 from perdure.kernel.events import AttemptGivenUp, NodeFailed
 from perdure.model.failure import FailureRecord
 from perdure.model.status import TERMINAL
 
 if TYPE_CHECKING:
     from perdure.engine.live_run import LiveRun
+    from perdure.engine.runner import Part
     from perdure.engine.shell import Shell
 
-#: An attempt that waits, and what is to be awaited for its end.
-Waiting = tuple[Order, Coroutine[Any, Any, Report | None]]
-
 _log = logging.getLogger("perdure.engine")
+
+_NONE: Final[frozenset[tuple[str, int]]] = frozenset()
 
 #: How many steps a run may make without giving the loop to others.
 TURN_STEPS: Final = 64
@@ -47,7 +49,7 @@ class Runners:
     """`orders`: attempts that may start now. `held`: the run is paused."""
 
     __slots__ = (
-        "_idle", "_kept", "_live", "_passing", "_shell", "before", "free", "held", "orders",
+        "_kept", "_live", "_passing", "_shell", "before", "free", "held", "orders",
         "queued", "waiter",
     )  # fmt: skip
 
@@ -58,7 +60,7 @@ class Runners:
         #: Whether the shared runner is to look here.
         self.queued = False
         #: Attempts (task, number) that an earlier process may have begun, where that matters.
-        self.before: frozenset[tuple[str, int]] = frozenset()
+        self.before = _NONE
         #: What each task is at that is this run's; and the one that is everybody's.
         self._kept: dict[asyncio.Task[None], Order] = {}
         self._passing: tuple[asyncio.Task[None], Order] | None = None
@@ -66,9 +68,12 @@ class Runners:
         self._shell = shell
         #: 1 while a runner is between two attempts: it takes the next order itself.
         self.free = 0
-        #: Of the runner that waits for the row under way: what wakes it, and its task.
-        self.waiter: asyncio.Future[None] | None = None
-        self._idle: asyncio.Task[Any] | None = None
+        #: The runner that waits for the row under way.
+        self.waiter: ForRow | None = None
+
+    @property
+    def _idle(self) -> asyncio.Task[None] | None:
+        return None if self.waiter is None else self.waiter.task
 
     @property
     def at_rest(self) -> bool:
@@ -88,22 +93,19 @@ class Runners:
 
     def start(self) -> None:
         """See that somebody takes the attempts that may start."""
-        orders, live = self.orders, self._live
-        missing = len(orders) - (self.free if self.waiter is None else 1)
-        if missing <= 0 and self.waiter is None:
+        orders, waiter = self.orders, self.waiter
+        if waiter is not None and orders:
+            waiter.wake()  # its runner takes the first
+        if len(orders) <= (self.free if waiter is None else 1):
             return  # whoever is between two attempts takes them
-        shell = self._shell
-        if not orders or self.held or live.dead or live.parking or shell.stopping:
-            return
-        if self.waiter is not None:
-            self.wake()  # its runner takes the first
-        if missing > 0:
+        live, shell = self._live, self._shell
+        if not (self.held or live.dead or live.parking or shell.stopping):
             shell.shared_runner.take(self)
 
     def wake(self) -> None:
         """Let a runner that waits for the row look again."""
-        if self.waiter is not None and not self.waiter.done():
-            self.waiter.set_result(None)
+        if self.waiter is not None:
+            self.waiter.wake()
 
     def stop(self, nodes: Collection[str]) -> None:
         """Attempts of these nodes are not wanted any more: those under way are asked to stop."""
@@ -140,27 +142,30 @@ class Runners:
 
     def end(self) -> None:
         """The run left memory: every attempt is asked to stop, its end unheard."""
-        self.orders.clear()
-        self.wake()
-        spared = (_current_task(), self._idle)  # one that only waits for a row ends by itself
-        for task, _ in self.working:
-            if task not in spared:
-                task.cancel()
+        if self.orders:
+            self.orders.clear()
+        if self.waiter is not None:
+            self.wake()
+        if self._kept:  # what passes is under way just now, in this very task
+            spared = (_current_task(), self._idle)  # one that only waits for a row ends by itself
+            for task in self._kept:
+                if task not in spared:
+                    task.cancel()
 
     def ended(self, task: asyncio.Task[None]) -> None:
         """A task in which attempts of this run were made has ended."""
-        order, passing = self._let_go(task), self._passing
+        order, passing, waited = self._let_go(task), self._passing, True
         if passing is not None and passing[0] is task:
-            order, self._passing = passing[1], None
+            order, self._passing, waited = passing[1], None, False
         if order is not None and order.halted and not order.unwanted and task.cancelled():
-            self._given_up(order, begun=order.waited or order.again or order.before)
+            self._given_up(order, begun=waited or order.again or order.before)
 
     def advance(
         self, task: asyncio.Task[None], until: float, time: Callable[[], float]
     ) -> Waiting | None:
-        """Execute attempts in this task, which is everybody's, for as long as there is one to take
-        that does not wait, and others need not have the loop (`until`). What does wait, if one
-        did: the task is this run's then."""
+        """Execute attempts in this task for as long as there is one to take that does not wait,
+        and others need not have the loop (`until`). What does wait, if one did: the task is this
+        run's then."""
         live, shell, orders = self._live, self._shell, self.orders
         telemetry, dispatcher = shell.telemetry, shell.dispatcher
         unseen = telemetry is None and OPENTELEMETRY not in sys.modules
@@ -185,11 +190,12 @@ class Runners:
             except (*ENDINGS, asyncio.CancelledError):
                 raise
             except BaseException as error:
-                self._cannot(order, error)
+                self.cannot(order, error)
                 break
-            if type(made) is CoroutineType:
+            if type(made) is Waiting:
                 self._kept[task], self._passing = order, None
-                return order, made
+                made.runners, made.task = self, task
+                return made
             # is_spoilt(): a task that does not wait keeps what was done to it.
             if made is None or live.dead or spoils(task):
                 self._useless(order, made)
@@ -205,54 +211,52 @@ class Runners:
         self._passing = None
         return None
 
-    async def work(self, task: asyncio.Task[None], order: Order | None, made: Any) -> None:
-        """Execute attempts for as long as there is one to take or a row under way, of which the
-        first has begun, and waits."""
-        live, shell, orders = self._live, self._shell, self.orders
-        dispatcher, telemetry, loop = shell.dispatcher, shell.telemetry, asyncio.get_running_loop()
-        # Methods are looked up each time: kept, they take more memory than a waiting step's input.
-        steps, started = 0, loop.time()
-        while order is not None:
-            try:
-                if made is None:
-                    self._kept[task] = order
-                    if telemetry is None and OPENTELEMETRY not in sys.modules:
-                        made = dispatcher.begin(order)
-                    else:
-                        made = observed(telemetry, dispatcher, order, live.run.trace)
-                report = await made if type(made) is CoroutineType else made
-            except (*ENDINGS, asyncio.CancelledError):
-                raise
-            except BaseException as error:
-                self._cannot(order, error)
-                return
-            made = None
-            if order.waited:
-                steps, started = 0, loop.time()
-            if report is None or live.dead or is_spoilt(task):
-                self._useless(order, report)
-                return
-            self.free = 1
-            try:
-                live.deliver(report)
-            finally:
-                self.free = 0
-            order = orders.pop(0) if orders else None
-            if order is None and self._waits_for_row():
-                order = await self._next_order(task)
-                started = loop.time()
-            now = loop.time()
-            steps += 1
-            if steps % TURN_STEPS == 0 or now - started > TURN_SECONDS:
-                order = await self._give_way(order)
-                now = started = loop.time()
-            if order is not None and (shell.stopping or self.held or now >= shell.lease_over):
-                orders.insert(0, order)
-                shell.held_back = True
-                return
-        self._leave(task)
+    def heard(self, attempt: Waiting) -> Part | None:
+        """An attempt has ended that waited, and kept its task: what is next there."""
+        live, task, report = self._live, attempt.task, attempt.report
+        # is_spoilt(), without a call for each step.
+        if report is None or live.dead or task.cancelling() or spoils(task):
+            self._useless(attempt.order, report)
+            return None
+        self.free = 1
+        try:
+            live.deliver(report)
+        finally:
+            self.free = 0
+        return self.next_part(task)
 
-    def _cannot(self, order: Order, error: BaseException) -> None:
+    def next_part(self, task: asyncio.Task[None]) -> Part | None:
+        """What is next in a task that is this run's."""
+        live = self._live
+        if self.orders:
+            last, time = self._kept.pop(task), asyncio.get_running_loop().time
+            try:
+                waits = self.advance(task, time() + TURN_SECONDS, time)
+            except BaseException:  # it ends the process, or that is caught somewhere
+                self.ended(task)
+                raise
+            if waits is not None or self.orders or is_spoilt(task):
+                return waits
+            self._kept[task] = last
+        if (
+            live.under_way is None
+            or self.waiter is not None
+            or live.dead
+            or live.run.status in TERMINAL  # its last row lets nothing start
+        ):
+            self._leave(task)
+            return None
+        # Meanwhile the task is as good as at its last attempt.
+        self.waiter = ForRow(self, task, asyncio.get_running_loop().create_future())
+        return self.waiter
+
+    @property
+    def still_waits(self) -> bool:
+        """Whether a row is under way and nothing may start yet."""
+        live = self._live
+        return not self.orders and live.under_way is not None and not live.dead
+
+    def cannot(self, order: Order, error: BaseException) -> None:
         """Whatever it is: a run that nobody works on and nobody is told of would hang."""
         live = self._live
         if isinstance(error, StepNotRegistered):
@@ -325,39 +329,44 @@ class Runners:
         self.orders.append(order)
         self.start()
 
-    def _waits_for_row(self) -> bool:
-        live = self._live
-        if live.under_way is None or self.waiter is not None or live.dead:
-            return False
-        return live.run.status not in TERMINAL  # its last row lets nothing start
 
-    async def _give_way(self, order: Order | None) -> Order | None:
-        """Let others run, with no attempt in hand: what its steps left behind may cancel this
-        task now, and the attempt would be gone with it."""
-        if order is not None:
-            self.orders.insert(0, order)
-        try:
-            await asyncio.sleep(0)
-        except asyncio.CancelledError:
-            self.start()
-            raise
-        return self.orders.pop(0) if self.orders else None
+class ForRow(msgspec.Struct, eq=False):
+    """Waits, in a task of a run's, until its row under way is durable: a runner.Part."""
 
-    async def _next_order(self, task: asyncio.Task[Any]) -> Order | None:
-        """Wait until the row under way is durable, and take what it lets start."""
-        live, orders = self._live, self.orders
-        while not orders and live.under_way is not None and not live.dead:
-            self.waiter = asyncio.get_running_loop().create_future()
-            self._idle = task
-            try:
-                await self.waiter
-            except asyncio.CancelledError:
-                self.waiter = self._idle = None
-                self.start()  # one of them may have been meant for this runner
-                raise
-            finally:
-                self.waiter = self._idle = None
-        return orders.pop(0) if orders else None
+    runners: Runners
+    task: asyncio.Task[None]
+    future: asyncio.Future[None]
+
+    def wake(self) -> None:
+        """Look again."""
+        if not self.future.done():
+            self.future.set_result(None)
+
+    def first(self) -> Any:
+        """See Part.first."""
+        return next(self.future.__await__())
+
+    def send(self, value: Any) -> Any:
+        """See Part.send."""
+        if self.runners.still_waits:
+            self.future = asyncio.get_running_loop().create_future()
+            return self.first()
+        self.runners.waiter = None
+        return OVER
+
+    def throw(self, error: BaseException) -> Any:
+        """See Part.throw."""
+        self.close()
+        self.runners.start()  # one of them may have been meant for this runner
+        raise error
+
+    def close(self) -> None:
+        """See Part.close."""
+        self.runners.waiter = None
+
+    def following(self) -> Part | None:
+        """See Part.following."""
+        return self.runners.next_part(self.task)
 
 
 def _current_task() -> asyncio.Task[Any] | None:

@@ -10,14 +10,17 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable
 from contextvars import copy_context
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Final
 
+from perdure.engine.runner import Part, Runner
+
 if TYPE_CHECKING:
     from perdure.engine.runners import Runners
     from perdure.engine.shell import Shell
+    from perdure.engine.stepping import Waiting
 
 #: For how long attempts begin one after another without giving the loop to others, in seconds, and
 #: of how many runs.
@@ -67,26 +70,27 @@ class SharedRunner:
             self._spawn()
 
     def _spawn(self) -> None:
-        self._free.add(self._shell.spawn(self._serve(), self._left, self._context.copy()))
+        work, context = Runner(self._serve()), self._context.copy()
+        self._free.add(self._shell.spawn(work, self, context, "perdure attempts"))
 
-    async def _serve(self) -> None:
+    async def _serve(self) -> Part | None:
         task, queue = asyncio.current_task(), self._queue
         assert task is not None
         try:
             while queue or await self._wait():
-                if (work := self._turn(task)) is not None:
-                    await work
-                    return
+                if (waits := self._turn(task)) is not None:
+                    return waits
                 if is_spoilt(task):
-                    return  # what began in it cancelled it: it is used no more
+                    break  # what began in it cancelled it: it is used no more
                 if queue:
                     await asyncio.sleep(0)
         finally:
-            self._left(task)
+            self.ended(task)
+        return None
 
-    def _turn(self, task: asyncio.Task[None]) -> Coroutine[Any, Any, None] | None:
+    def _turn(self, task: asyncio.Task[None]) -> Waiting | None:
         """Let attempts begin, until others have the loop. Where one waits the task is its run's
-        from now on: the work that is to be awaited in it."""
+        from now on."""
         queue, time = self._queue, asyncio.get_running_loop().time
         until = time() + TURN_SECONDS
         for _ in range(TURN_RUNS):
@@ -99,7 +103,7 @@ class SharedRunner:
                 raise
             if waits is not None:
                 self._bind(task, runners)
-                return runners.work(task, *waits)
+                return waits
             self._burst = 1
             if not queue or runners.queued or spoils(task):
                 break  # a run that is not through has had its turn, too
@@ -119,7 +123,7 @@ class SharedRunner:
     def _bind(self, task: asyncio.Task[None], runners: Runners) -> None:
         """The task is the run's from now on, and others go on: the more, the more attempts in a
         row have waited, since each of those keeps one."""
-        self._shell.tasks.attend(task, runners.ended)
+        self._shell.tasks.attend(task, runners)
         self._free.discard(task)
         more = len(self._queue) + len(runners.orders)
         if runners.orders:
@@ -128,7 +132,7 @@ class SharedRunner:
             self._spawn()
         self._burst = min(2 * self._burst, MOST_AT_ONCE)
 
-    def _left(self, task: asyncio.Task[None]) -> None:
+    def ended(self, task: asyncio.Task[None]) -> None:
         """A task ends, or has: one that was cancelled before it began says nothing itself."""
         self._free.discard(task)
         if self._queue and not self._free and not self._shell.stopping:

@@ -1,22 +1,37 @@
-"""Awaiting a coroutine in a context of its own, inside the task that awaits it.
+"""An attempt's coroutine, in a context of its own, inside the task that is there.
 
 A new asyncio task per step costs more than most steps do. Here the coroutine is driven by the
 task that is there: its context variables are its own, `asyncio.current_task()` and timeouts work as
-usual, and a coroutine that never waits costs one call.
+usual, and a coroutine that never waits costs one call. One that does wait is driven by its task's
+Runner, and no coroutine of the engine's stands around it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Coroutine, Generator
-from contextvars import Context
-from types import CoroutineType, coroutine
-from typing import Any, TypeVar
+import asyncio
+from collections.abc import Awaitable, Callable, Coroutine
+from types import CoroutineType
+from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
+
+import msgspec
 
 from perdure.model.errors import Failure
 from perdure.model.step_context import CURRENT, StepContext
 
+if TYPE_CHECKING:
+    from contextvars import Context
+
+    from perdure.engine.dispatcher import Report
+    from perdure.engine.orders import EngineStep, Order
+    from perdure.engine.runner import Part
+    from perdure.engine.runners import Runners
+    from perdure.engine.timeouts import Watch
+
 A = TypeVar("A")
 T = TypeVar("T")
+
+#: What an attempt gives that ended, instead of something to wait for.
+OVER: Final = object()
 
 
 def first_part(
@@ -38,39 +53,93 @@ def first_part(
     try:
         return steps, steps.send(None)
     except GeneratorExit as error:
-        raise _told(error) from error
+        raise told(error) from error
 
 
 async def _awaited(other: Awaitable[T]) -> T:
     return await other
 
 
-@coroutine
-def rest_of(
-    steps: Coroutine[Any, Any, T], context: Context, waiting_for: Any
-) -> Generator[Any, Any, T]:
-    """Await the rest of a coroutine within its context, after `first_part` gave `waiting_for`."""
-    while True:
-        thrown: BaseException | None = None
+class Ends(Protocol):
+    """Says what an attempt that has waited comes to. Raises what is not the attempt's own."""
+
+    def returned(self, attempt: Waiting, value: Any, /) -> Report | None:
+        """It returned this."""
+
+    def raised(self, attempt: Waiting, error: BaseException, /) -> Report | None:
+        """It raised this."""
+
+    def left(self, attempt: Waiting, /) -> None:
+        """It was closed: it comes to nothing."""
+
+
+class Waiting(msgspec.Struct, eq=False):
+    """An attempt from where it first waits, with its coroutine (`steps`) and that one's context: a
+    runner.Part, and a timeouts.Watch. Each attempt that waits has one: it is kept small."""
+
+    order: Order
+    step: EngineStep
+    ends: Ends
+    steps: Coroutine[Any, Any, Any]
+    context: Context
+    #: What it first waits for; None once that is known to the task.
+    awaited: Any
+    #: Whose attempt it is, and the task that it is made in: set as soon as that is known.
+    runners: Runners = None  # type: ignore[assignment]
+    task: asyncio.Task[Any] = None  # type: ignore[assignment]
+    #: How it ended.
+    report: Report | None = None
+    deadline: float = 0.0
+    queue: dict[Watch, None] | None = None
+    expired: bool = False
+
+    def first(self) -> Any:
+        """See Part.first."""
+        awaited, self.awaited = self.awaited, None
+        return awaited
+
+    def send(self, value: Any) -> Any:
+        """See Part.send."""
         try:
-            sent = yield waiting_for
-        except GeneratorExit:
-            context.run(steps.close)
-            raise
-        except BaseException as error:
-            thrown = error
-        try:
-            if thrown is None:
-                waiting_for = context.run(steps.send, sent)
-            else:
-                waiting_for = context.run(steps.throw, thrown)
+            return self.context.run(self.steps.send, value)
         except StopIteration as stop:
-            result: T = stop.value
-            return result
-        except GeneratorExit as error:
-            raise _told(error) from error
+            self.report = self.ends.returned(self, stop.value)
+        except BaseException as error:
+            self.report = self.ends.raised(self, error)
+        return OVER
+
+    def throw(self, error: BaseException) -> Any:
+        """See Part.throw."""
+        try:
+            return self.context.run(self.steps.throw, error)
+        except StopIteration as stop:
+            self.report = self.ends.returned(self, stop.value)
+        except BaseException as found:
+            self.report = self.ends.raised(self, found)
+        return OVER
+
+    def close(self) -> None:
+        """See Part.close. It has no outcome."""
+        self.ends.left(self)
+        self.context.run(self.steps.close)
+
+    def following(self) -> Part | None:
+        """See Part.following."""
+        return self.runners.heard(self)
+
+    def on_expiry(self) -> None:
+        """Its time is over."""
+        self.step.canceled = True
+        self.task.cancel()
+
+    def left(self) -> float:
+        """How many seconds it still has, as one that waited for a thread."""
+        queued, limit = self.order.queued, self.step.limit
+        return 0.0 if queued is None or limit is None else queued.left(limit)
 
 
-def _told(error: GeneratorExit) -> Failure:
+def told(error: GeneratorExit) -> Failure:
     """Raised out of a coroutine that nobody closes, it must not look as if somebody did."""
-    return Failure(str(error), kind="GeneratorExit")
+    failure = Failure(str(error), kind="GeneratorExit")
+    failure.__cause__ = error
+    return failure

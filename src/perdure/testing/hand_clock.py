@@ -6,8 +6,6 @@ too; what a step really waits for (a socket, asyncio.sleep) does not.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from perdure.engine.timeouts import Timeouts, Watch
 from perdure.model.durations import SECOND
 from perdure.testing.virtual import BEGIN
@@ -44,24 +42,13 @@ class HandTimeouts(Timeouts):
     def __init__(self, clock: HandClock) -> None:
         super().__init__()
         self._clock = clock
-        self._watched: list[Watch] = []
+        self._watched: dict[Watch, None] = {}
 
-    def watch(
-        self,
-        seconds: float,
-        on_expiry: Callable[[], None],
-        left: Callable[[], float] | None = None,
-    ) -> Watch:
+    def watch(self, watch: Watch, limit: int) -> None:
         """See Timeouts.watch. What waits for a thread does so in no time."""
-        watch = Watch(seconds, self._clock.monotonic(), on_expiry)
-        self._watched.append(watch)
-        return watch
-
-    def done(self, watch: Watch) -> None:
-        """See Timeouts.done."""
-        watch.over = True
-        if watch in self._watched:  # and not closed before
-            self._watched.remove(watch)
+        watch.deadline = self._clock.monotonic() + limit / SECOND
+        watch.queue = self._watched
+        self._watched[watch] = None
 
     def close(self) -> None:
         """See Timeouts.close."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from contextvars import copy_context
 from typing import Any
 
 import pytest
@@ -240,7 +241,7 @@ class Fake:
     def __init__(self, act: Any) -> None:
         self.act = act
 
-    async def execute(self, order: Order, first: Any = first_part) -> Any:
+    def begin(self, order: Order, first: Any = first_part) -> Any:
         async def handle() -> Any:
             return self.act()
 
@@ -255,7 +256,7 @@ class Fake:
 def ordered(seen: Collector, act: Any) -> Any:
     order = Order("trying", "a", "flaky#1", "STEP", "t1", 0, None, step=flaky)
     dispatcher: Any = Fake(act)
-    return asyncio.run(observed(seen.telemetry, dispatcher, order, None))
+    return copy_context().run(observed, seen.telemetry, dispatcher, order, None)
 
 
 @pytest.mark.rule("W-62")

@@ -58,10 +58,7 @@ class StepHandler:
             args, kwargs = step.packer.unpack(attempt.input)
         except InvalidRequest as error:
             raise Permanent(error) from error
-        if step.is_async:
-            made: Coroutine[Any, Any, Any] = step.fn(*args, **kwargs)
-            return made
-        return self._tasks.perform(step, step.fn, False, context, args, kwargs)
+        return self._tasks.perform(step, step.fn, step.is_async, context, args, kwargs)
 
     async def close(self) -> None:
         """The threads are not its own."""

@@ -65,7 +65,7 @@ class TaskHandler:
     def __init__(self, steps: Mapping[str, RunnableStep], threads: int | None = None) -> None:
         self._steps = dict(steps)
         #: What each attempt asks of its step, asked once; of `_calls` when it is first called.
-        self._limits = {name: s.timeout_us for name, s in self._steps.items() if s.timeout_us}
+        self._limits = {name: s.timeout_us for name, s in self._steps.items()}
         self._calls: dict[str, _Call] = {}
         self._policies = {name: step.retry.policy for name, step in self._steps.items()}
         self._threads = threads or min(32, (os.cpu_count() or 1) + 4)
@@ -77,7 +77,10 @@ class TaskHandler:
         """The node's timeout, else the step's, in µs; 0 = no limit."""
         if attempt.timeout is not None:
             return attempt.timeout
-        return self._limits.get(_step_name(attempt), 0)
+        try:
+            return self._limits[attempt.input["step"]]
+        except (KeyError, TypeError):  # it has none, or names no step
+            return 0
 
     def policy(self, step: str, /) -> RetryPolicy:
         """The policy the step was declared with; one attempt for a step unknown here."""
