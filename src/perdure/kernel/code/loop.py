@@ -126,7 +126,7 @@ class WorkflowLoop(asyncio.AbstractEventLoop):
         self.now = self.began = 0
         #: Sets the run's tasks apart from other runs' in sets; the same on replay.
         self.salt = 0
-        #: Callbacks run since the workflow last asked for something new.
+        #: Callbacks run in this turn since the workflow last asked for something new.
         self.idle = 0
         #: What went wrong where nobody looked, as asyncio tells it.
         self.untold: Sequence[dict[str, Any]] = ()
@@ -155,6 +155,7 @@ class WorkflowLoop(asyncio.AbstractEventLoop):
         if SWAPS:
             outer = _leave()
         self.turn = RUNNING
+        self.idle = 0  # a loop without end never leaves its turn
         try:
             if context is not None:
                 context.run(callback, argument)
