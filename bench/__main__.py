@@ -69,7 +69,8 @@ def parser() -> argparse.ArgumentParser:
     result = argparse.ArgumentParser(
         prog="python -m bench",
         description="Measures perdure beside what bounds it, both in the same run.",
-        epilog=f"workloads:\n{listed}\n\nMore: python -m bench.kernel, bench.expr, bench.ceilings",
+        epilog=f"workloads:\n{listed}\n\nMore: python -m bench.bytecodes, "
+        "bench.kernel, bench.expr, bench.ceilings",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     result.add_argument("workload", nargs="*", help="which ones (default: all)")

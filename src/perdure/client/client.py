@@ -170,41 +170,76 @@ class Client:
         long: `asyncio.timeout` around the call bounds that, and leaves the run started whole, or
         to be started once the store is back, or not at all.
         """
-        settled(options)
-        with self._observed("start", definition, options.get("trace")) as call:
-            if options.get("using") is not None:
-                message = "starting in the caller's transaction is not there yet: leave out using="
-                raise Unsupported(message)
-            resolved = _declared(definition)
-            if isinstance(resolved, str):
-                resolved = await self._driver.definition(resolved)
-            config, id = options.get("config"), options.get("id")
-            request = StartRequest(
-                resolved,
-                self._new_id() if id is None else check_run_id(id),
-                None if input is None else self._written(resolved, input),
-                None if config is None else Raw(self._codec.encode(config)),
-                options.get("metadata") or {},
-                options.get("start_node"),
-                microseconds(options["delay"], "delay") if "delay" in options else 0,
-                call.carrier(checked_carrier(options.get("trace"))),
-            )
-            if not isinstance(self._driver, NativeDriver):  # that one asks as it decides
-                resolved.check_input(request.input, self._codec)
-            run: Run[Any] = Run(self, resolved, request.id)
-            there = bool(run._former) and await self._is_there(run)
-            created = not there and await self._driver.start(request)
-            if created:
-                self._telling.started(run.workflow, run.id)
-            else:
-                call.exists()
-                if options.get("if_exists", "raise") == "raise":
-                    await run._named()
-                    message = f"{run} is there already: use if_exists='join' to join it"
-                    raise AlreadyStarted(message, run)
-                if request.input is not None and driver_as(self._driver, NativeDriver) is not None:
-                    await self._compare(run, self._codec.decode(bytes(request.input)))
-            return run
+        if options:
+            settled(options)
+        joins = options.pop("if_exists", "raise") != "raise"
+        call = self._observed("start", definition, options.get("trace"))
+        if call is UNOBSERVED:
+            return await self._start_run(definition, input, options, call, joins=joins)
+        with call:
+            return await self._start_run(definition, input, options, call, joins=joins)
+
+    async def _start_run(
+        self,
+        definition: Definition[Any, Any] | str,
+        input: object,
+        options: StartOptions,
+        call: Call | Unobserved,
+        *,
+        joins: bool,
+    ) -> Run[Any]:
+        """See start."""
+        if not isinstance(definition, Definition):
+            definition = await self._driver.definition(_declared(definition))
+        if options or call is not UNOBSERVED:
+            request = self._request(definition, input, options, call)
+        else:
+            given = None if input is None else self._written(definition, input)
+            request = StartRequest(definition, self._new_id(), given)
+        driver = self._driver
+        if not isinstance(driver, NativeDriver):  # that one asks as it decides
+            definition.check_input(request.input, self._codec)
+        run: Run[Any] = Run(self, definition, request.id)
+        there = bool(run._former) and await self._is_there(run)
+        if there or not await driver.start(request):
+            call.exists()
+            await self._exists(run, request, joins=joins)
+        elif self._telling.listeners.each:
+            self._telling.started(run.workflow, run.id)
+        return run
+
+    def _request(
+        self,
+        definition: Definition[Any, Any],
+        input: object,
+        options: StartOptions,
+        call: Call | Unobserved,
+    ) -> StartRequest:
+        """What a driver is asked, with all that can be said. Raises InvalidRequest, InvalidId,
+        Unsupported."""
+        if options.get("using") is not None:
+            message = "starting in the caller's transaction is not there yet: leave out using="
+            raise Unsupported(message)
+        config, id = options.get("config"), options.get("id")
+        return StartRequest(
+            definition,
+            self._new_id() if id is None else check_run_id(id),
+            None if input is None else self._written(definition, input),
+            None if config is None else Raw(self._codec.encode(config)),
+            options.get("metadata") or {},
+            options.get("start_node"),
+            microseconds(options["delay"], "delay") if "delay" in options else 0,
+            call.carrier(checked_carrier(options.get("trace"))),
+        )
+
+    async def _exists(self, run: Run[Any], request: StartRequest, *, joins: bool) -> None:
+        """The run is there. Raises AlreadyStarted."""
+        if not joins:
+            await run._named()
+            message = f"{run} is there already: use if_exists='join' to join it"
+            raise AlreadyStarted(message, run)
+        if request.input is not None and driver_as(self._driver, NativeDriver) is not None:
+            await self._compare(run, self._codec.decode(bytes(request.input)))
 
     async def _is_there(self, run: Run[Any]) -> bool:
         """Whether another engine has the run, maybe under a name of before: it is asked first, as
@@ -247,11 +282,14 @@ class Client:
         the time is over before the start is known to be recorded; and for how the run ended
         RunFailed (or the failure's own class), Canceled, TimedOut.
         """
+        if not options and not self._is_observed():
+            run = await self._start_run(definition, input, {}, UNOBSERVED, joins=True)
+            return await run._result()
         timeout = options.pop("timeout", None)
         options.setdefault("if_exists", "join")
         start = cast("StartOptions", options)
         if timeout is None:
-            run: Run[Any] = await self.start(definition, input, **start)
+            run = await self.start(definition, input, **start)
             return await run.result()
         bound = Bound(timeout)
         settled(start)
@@ -367,11 +405,15 @@ class Client:
 
     # ------------------------------------------------------------------ for handles
 
+    def _is_observed(self) -> bool:
+        """Whether anybody may look at its calls."""
+        return self._telemetry is not None or OPENTELEMETRY in sys.modules
+
     def _observed(
         self, operation: str, of: object, trace: Mapping[str, str] | None = None
     ) -> Call | Unobserved:
         """What stands around a call: it is seen, if anybody looks."""
-        if self._telemetry is None and OPENTELEMETRY not in sys.modules:
+        if not self._is_observed():
             return UNOBSERVED
         telemetry = telemetry_of(self._telemetry)
         workflow = of.name if isinstance(of, Definition) else of
@@ -405,8 +447,8 @@ class Client:
         return written(value, codec_of(self._codec) if definition.typed else None)
 
 
-def _declared(thing: Any) -> Definition[Any, Any] | str:
-    """What can be started. Raises DefinitionError for anything else (W-15)."""
+def _declared(thing: Any) -> Any:
+    """A definition, or the name of one. Raises DefinitionError for anything else (W-15)."""
     if isinstance(thing, (Definition, str)):
         return thing
     name = getattr(thing, "__qualname__", None) or repr(thing)

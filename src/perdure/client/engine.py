@@ -18,7 +18,7 @@ from perdure.drivers.native import NativeDriver, rebuild, startable
 from perdure.engine.handlers.http import HttpHandler, HttpOptions
 from perdure.engine.handlers.port import Handler
 from perdure.engine.handlers.saga import SagaHandler
-from perdure.engine.handlers.step import StepHandler
+from perdure.engine.handlers.step import StepHandler, TypedStepHandler
 from perdure.engine.handlers.task import TaskHandler
 from perdure.engine.listeners import AT_LEAST
 from perdure.engine.observing import Observer
@@ -88,7 +88,7 @@ class Engine(Client):
         values = None if codec is None else StepValues(codec)
         handlers: dict[str, Handler] = {
             "TASK": tasks,
-            STEP_TYPE: StepHandler(tasks, values),
+            STEP_TYPE: StepHandler(tasks) if values is None else TypedStepHandler(tasks, values),
             SAGA: SagaHandler(tasks, codec, values),
             "HTTP": HttpHandler(http or HttpOptions(), secret.redact),
         }

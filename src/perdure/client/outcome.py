@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any, Final
-
-from msgspec import Raw
 
 from perdure.codec.failures import failure_from
 from perdure.kernel.untold import leaves
@@ -18,16 +15,9 @@ _OF_A_NODE: Final = frozenset(("node", "failed", "details"))
 _UNKNOWN = FailureRecord("unknown", "the run failed without a recorded reason")
 
 
-def value_of(outcome: Outcome, read: Callable[[Raw], Any], run: Any) -> Any:
-    """The run's output, as `read` makes it of JSON; raises the run's failure: its own class where
-    one has the recorded kind, TimedOut, Canceled, else RunFailed."""
-    if outcome.status == "completed":
-        return None if outcome.output is None else read(Raw(outcome.output))
-    raise failure_of(outcome, run)
-
-
 def failure_of(outcome: Outcome, run: Any) -> Failure:
-    """The exception of a run that did not complete."""
+    """The exception of a run that did not complete: its own class where one has the recorded kind,
+    TimedOut, Canceled, else RunFailed."""
     record = outcome.failure or _UNKNOWN
     canceled = outcome.status == "canceled"
     failure: Failure = (

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Mapping
 from datetime import datetime
-from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar, overload
 
 import msgspec
@@ -13,9 +12,10 @@ from msgspec import Raw
 
 from perdure.client.history import APART, told
 from perdure.client.messages import addressed, key_of
-from perdure.client.outcome import value_of
+from perdure.client.outcome import failure_of
 from perdure.client.viewing import viewing
 from perdure.codec.failures import failure_from
+from perdure.drivers.native import NativeDriver
 from perdure.feed.view import RunView
 from perdure.model.durations import SECOND, Duration, microseconds
 from perdure.model.errors import (
@@ -32,6 +32,7 @@ from perdure.model.names import check_run_id
 from perdure.model.status import RunStatus
 from perdure.stores.answers import RunRow
 from perdure.stores.paging import rows_of
+from perdure.telemetry.observation import UNOBSERVED
 
 if TYPE_CHECKING:
     from perdure.client.client import Client
@@ -67,11 +68,14 @@ class Run(Generic[T_co]):
 
     def __init__(self, client: Client, of: Definition[Any, T_co] | str, id: str) -> None:
         self._client = client
-        self._definition = None if isinstance(of, str) else of
-        self._workflow = of if isinstance(of, str) else of.name
-        #: Names under which the run may be recorded instead; none once it was looked for.
-        self._former = () if isinstance(of, str) else of.aliases
         self._id = id
+        self._definition: Definition[Any, T_co] | None
+        #: Names under which the run may be recorded instead; none once it was looked for.
+        self._former: tuple[str, ...]
+        if isinstance(of, str):
+            self._definition, self._workflow, self._former = None, of, ()
+        else:
+            self._definition, self._workflow, self._former = of, of.name, of.aliases
 
     @property
     def id(self) -> str:
@@ -111,7 +115,10 @@ class Run(Generic[T_co]):
         kind "workflow.timeout" and the run goes on. A run that is stalled may go on, and is
         waited for; why it is stalled is logged once."""
         if timeout is None:
-            with self._client._observed("result", self._workflow):
+            call = self._client._observed("result", self._workflow)
+            if call is UNOBSERVED:
+                return await self._result()
+            with call:
                 return await self._result()
         seconds = microseconds(timeout, "timeout") / SECOND
         return await self._result_by(seconds, seconds)
@@ -128,16 +135,21 @@ class Run(Generic[T_co]):
                 raise TimedOut(f"{self} did not end within {seconds:g} s; it goes on") from None
 
     async def _result(self) -> T_co:
-        client = self._client
-        check_run_id(self._id)
+        id, driver, definition = self._id, self._client._driver, self._definition
+        if type(driver) is not NativeDriver:  # that one asks, where it does not know the run
+            check_run_id(id)
         name = await self._named() if self._former else self._workflow
-        outcome = await client._driver.result(name, self._id)
-        definition = self._definition
-        reader: Callable[[Raw], Any] = client._codec.decode
-        if definition is not None:
-            reader = partial(definition.read_result, codec=client._codec)
-        result: T_co = value_of(outcome, reader, self)
-        return result
+        outcome = await driver.result(name, id)
+        if outcome.status != "completed":
+            raise failure_of(outcome, self)
+        result: Any = None
+        if outcome.output is not None:
+            codec = self._client._codec
+            if definition is None:
+                result = codec.decode(outcome.output)
+            else:
+                result = definition.read_result(Raw(outcome.output), codec)
+        return result  # type: ignore[no-any-return]
 
     async def status(self) -> RunStatus:
         """`running`, `completed`, `failed` or `canceled`."""

@@ -3,7 +3,7 @@ can, and nothing is started that could not run here."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any
 
 from perdure.client.calls import unfit
@@ -37,6 +37,10 @@ class Working:
         #: By hash, why no new run of a graph is started here.
         self.unfit = {d.hash: why for d in definitions if (why := unfit(d, registry))}
         self.shell = shell(driver)
+        #: Whose runs may begin here without more ado: each was looked at, and is served.
+        self._ready = {d for d in definitions if d.hash not in self.unfit}
+        #: See Local.live.
+        self.live = self.shell.key_of
         driver.work_for(self)
 
     @property
@@ -48,8 +52,13 @@ class Working:
         """See Local.known."""
         return self._registry.definition(name)
 
-    async def begin(self, request: StartRequest, /) -> Started | None:
+    def begin(self, request: StartRequest, /) -> Started | Awaitable[Started | None]:
         """See Local.begin. Raises DefinitionError for a graph whose calls do not fit its steps."""
+        if request.definition in self._ready:
+            return self.shell.start(request)
+        return self._begin(request)
+
+    async def _begin(self, request: StartRequest) -> Started | None:
         definition = request.definition
         if isinstance(definition, KnownWorkflow):
             return None
@@ -63,6 +72,8 @@ class Working:
             # Served only once the store has it: what is served is not published again.
             await self.shell.publish(definition)
             self.shell.claims.add(definition)
+            if not why:
+                self._ready.add(definition)
         started = self.shell.start(request)
         return started if isinstance(started, Started) else await started
 
@@ -81,10 +92,6 @@ class Working:
         """See Local.retry: under this worker's name."""
         _refuse(missing_steps(request.definition, self._registry))
         await self.shell.retry(request)
-
-    def live(self, workflow: str, id: str, /) -> bytes | None:
-        """See Local.live."""
-        return self.shell.key_of(workflow, id)
 
 
 if TYPE_CHECKING:

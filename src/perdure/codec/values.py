@@ -64,6 +64,8 @@ class JsonCodec:
 
     __slots__ = ()
 
+    #: See kernel.protocol.Codec.
+    plain: bool = True
     #: A codec for the values of typed doors beside this one (perdure.flow.codec).
     values: Any = None
 

@@ -8,7 +8,7 @@ through the runs in its memory.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from perdure.codec.values import JsonCodec
@@ -49,7 +49,7 @@ class Local(Protocol):
     def known(self, name: str, /) -> Definition[Any, Any] | None:
         """What it was given of this name."""
 
-    async def begin(self, request: StartRequest, /) -> Started | None:
+    def begin(self, request: StartRequest, /) -> Started | Awaitable[Started | None]:
         """Start a run; None for one that only others can begin."""
 
     async def post(self, message: Message, /) -> Posted:
@@ -122,7 +122,10 @@ class NativeDriver:
         """See Driver.start."""
         if not self.is_open:
             await self.open()
-        started = None if self._local is None else await self._local.begin(request)
+        started: Started | None = None
+        if self._local is not None:
+            begun = self._local.begin(request)
+            started = begun if isinstance(begun, Started) else await begun
         if started is None:
             started = await self._begin_unowned(request)
         return started.outcome != "exists"

@@ -18,7 +18,6 @@ from perdure.engine.claims import MOST_LIVE
 from perdure.engine.coding import close
 from perdure.engine.starting import Beginning
 from perdure.model.definition import Definition
-from perdure.model.driving import StartRequest
 from perdure.stores.children import STARTED, made_key, started_id
 from perdure.stores.rows import Message
 
@@ -32,7 +31,6 @@ PATIENCE: Final = 2
 class Expected(msgspec.Struct):
     """A child that may be made. `beats`: how many there were since."""
 
-    request: StartRequest
     beginning: Beginning
     beats: int = 0
 
@@ -55,11 +53,11 @@ class Births:
         there = self._beats and self.hears and room
         return there and shell.may_claim and shell.claims.serves(definition)
 
-    def expect(self, call: str, request: StartRequest, beginning: Beginning) -> None:
+    def expect(self, call: str, beginning: Beginning) -> None:
         """This call asks for the child. It may have asked before, with another key, and which of
         the rows was the first to be written is not known yet."""
         self._shell.in_hand.add(beginning.row.key)
-        self._expected.setdefault(started_id(call), []).append(Expected(request, beginning))
+        self._expected.setdefault(started_id(call), []).append(Expected(beginning))
 
     def heard(self, message: Message) -> None:
         """Something is in a mailbox."""
@@ -71,7 +69,7 @@ class Births:
             mine = row.owner == shell.worker and not shell.struck_off and not shell.stopping
             if mine and made == row.key:
                 shell.in_hand.discard(row.key)
-                shell.born(one.request, one.beginning)
+                shell.born(one.beginning)
             else:
                 self._forget(one)
 

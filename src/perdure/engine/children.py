@@ -147,7 +147,7 @@ def _made(
         # It fails the call, unless the run is there already: one that is joined has its own input.
         return _refused(ask, error, former, typed=typed)
     if owned:
-        shell.births.expect(ask.call, request, beginning)
+        shell.births.expect(ask.call, beginning)
     else:
         close(beginning.machine, f"{child.definition}/{child.id}")
     if not shell.claims.serves(definition):

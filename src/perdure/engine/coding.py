@@ -148,6 +148,6 @@ def close(machine: Machine, named: str) -> None:
     if isinstance(machine, CodeMachine):
         for context in machine.calls.loop.untold:
             _log.error("%s: %s", named, context.get("message"), exc_info=context.get("exception"))
-        machine.calls.loop.untold.clear()
+        machine.calls.loop.untold = ()
         for said in machine.close():
             _log.warning("%s: its code would not end when it was let go of: %s", named, said)

@@ -34,6 +34,7 @@ from perdure.kernel.actions import (
     RetryTask,
     SetPaused,
     StartChild,
+    Transition,
 )
 from perdure.kernel.events import DeadlineReached, TimerFired
 from perdure.kernel.onward import Decided, Onward
@@ -93,6 +94,32 @@ class Effects:
         except Exception as error:
             self._failed(live, error)
 
+    def carry_end(self, live: LiveRun, ended: Decided) -> None:
+        """The same of one transition, the run's last. Most often a node has completed with it:
+        its input and its timer go with the run."""
+        try:
+            actions: Sequence[Any] = ended.actions
+            if len(actions) == 2 and type(actions[0]) is CompleteTask:
+                self.shell.finished(live, actions[1])
+            else:
+                self._carry_out(live, actions)
+            if self.shell.observers:
+                self.shell.show(live, ended)
+        except Exception as error:
+            self._failed(live, error)
+
+    def carry_start(self, live: LiveRun, started: Transition) -> None:
+        """The same of a straight start, which opens the run and begins at one node."""
+        try:
+            created: Any = started.actions[1]
+            node = created.node
+            live.inputs[node] = stored = Inputs(created.input, _NO_SECRETS)
+            self._begin(live, node, created.task, 0, stored)
+            if self.shell.observers:
+                self.shell.show(live, started)
+        except Exception as error:
+            self._failed(live, error)
+
     def _failed(self, live: LiveRun, error: Exception) -> None:
         _log.error("%s/%s cannot go on", live.definition.name, live.run_id, exc_info=error)
         live.stall(f"the engine could not carry out what was decided: {error!r}")
@@ -113,6 +140,8 @@ class Effects:
                     self.wait(live, action.node, action.task, action.wake_at)
             elif kind is DispatchTask:
                 self.dispatch(live, action.node, action.task, action.attempt, action.not_before)
+            elif kind is FinishRun:
+                self.shell.finished(live, action)
             elif (effect := _EFFECTS.get(kind)) is not None:
                 effect(self, live, action)
 
@@ -299,17 +328,11 @@ def _halted(effects: Effects, live: LiveRun, action: RequestStop) -> None:
         halt(live)
 
 
-def _finished(effects: Effects, live: LiveRun, action: FinishRun) -> None:
-    effects.shell.finished(live, action)
-    effects.shell.feed.records.ended(live, action)
-
-
 #: What the rarer actions set going.
 _EFFECTS: Final[Mapping[type, Callable[[Effects, LiveRun, Any], None]]] = {
     RetryTask: _retried,
     StartChild: _asked,
     BeginRun: _begun,
-    FinishRun: _finished,
     RequestStop: _halted,
     Continued: _continued,
     FailTask: _over,

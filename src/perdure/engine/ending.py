@@ -25,6 +25,6 @@ def finish_of(
     purge_at = last.at + definition.retention
     failure = None if action.failure is None else msgspec.json.encode(action.failure)
     output = None if action.output is None else bytes(action.output)
-    if output is not None and output in payloads:
+    if payloads and output in payloads:
         return Finish(action.status, purge_at, None, payloads.index(output), failure)
     return Finish(action.status, purge_at, output, None, failure)

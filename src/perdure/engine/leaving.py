@@ -6,6 +6,7 @@ the row under way is answered; whoever holds it next goes on with what is durabl
 
 from __future__ import annotations
 
+import logging
 from typing import TYPE_CHECKING, Any
 
 from perdure.engine.coding import ends_by
@@ -15,6 +16,8 @@ from perdure.stores.rows import Release, RunChange, Stall
 if TYPE_CHECKING:
     from perdure.engine.live_run import LiveRun
     from perdure.engine.shell import Shell
+
+_log = logging.getLogger("perdure.engine")
 
 
 def stall(shell: Shell, live: LiveRun, reason: str) -> None:
@@ -26,6 +29,16 @@ def stall(shell: Shell, live: LiveRun, reason: str) -> None:
 def load_again(shell: Shell, live: LiveRun) -> None:
     """What is not durable is dropped: whoever takes the run now decides it otherwise."""
     _leave(shell, live, Release(0))
+
+
+def unwritable(shell: Shell, live: LiveRun, read: int, why: Any) -> None:
+    """A row that applies so many messages can never be written. If one of them is to blame, the
+    run is loaded again and refuses that one; else it stalls."""
+    _log.error("%s/%s cannot be recorded: %s", live.definition.name, live.run_id, why)
+    if shell.unwritten.blame(live.key, live.read, read, why):
+        load_again(shell, live)
+    else:
+        stall(shell, live, f"its journal could not be written: {why}")
 
 
 def leave_after(shell: Shell, live: LiveRun, verdict: Any) -> None:

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Final
 from perdure.engine.coding import close
 from perdure.engine.effects import Inputs
 from perdure.engine.lane import tell
-from perdure.engine.leaving import leave_after, load_again, stall
+from perdure.engine.leaving import leave_after, stall, unwritable
 from perdure.engine.mailbox import Mailbox, event_of
 from perdure.engine.reading import fetch_mail, fetch_values
 from perdure.engine.rows import onward_row, row_of
@@ -37,7 +37,7 @@ from perdure.model.errors import PerdureError
 from perdure.model.status import TERMINAL
 from perdure.stores.answers import Mail
 from perdure.stores.children import Outgoing
-from perdure.stores.rows import RunChange
+from perdure.stores.rows import Finish, RunChange
 
 if TYPE_CHECKING:
     from perdure.engine.shell import Shell
@@ -62,22 +62,26 @@ class LiveRun:
         "run", "run_id", "seq", "settling", "signals", "under_way", "work", "workflow",
     )  # fmt: skip
 
+    # Set with each row that is submitted: the messages it applies, what it says to others.
+    _submitted: int
+    _sent: Sequence[Outgoing]
+
     def __init__(
         self,
         shell: Shell,
         key: bytes,
+        workflow: str,
         run_id: str,
         definition: Definition[Any, Any],
         machine: Machine,
         run: Run,
-        *,
         epoch: int,
         seq: int,
         read: int = 0,
     ) -> None:
         self.key = key
         self.run_id = run_id
-        self.workflow = definition.name
+        self.workflow = workflow
         self.definition = definition
         self.machine = machine
         self.run = run
@@ -110,9 +114,8 @@ class LiveRun:
         #: with the messages applied by then, while it waits to be the first of a row.
         self._life = run.life
         self._begins: tuple[Decided, int] | None = None
-        #: For other runs, to go with the next row; gone with the row under way.
+        #: For other runs, to go with the next row.
         self._sending: Sequence[Outgoing] = ()
-        self._sent: Sequence[Outgoing] = ()
         #: What is being decided on, while that waits for values or, without a decision, to be
         #: tried again. Nothing else is decided meanwhile.
         self._deciding: tuple[Any, Decision | None] | None = None
@@ -120,8 +123,8 @@ class LiveRun:
         self.leaving: RunChange | None = None
         #: `_busy`: the store was, and the row is sent again in a moment.
         self._pumping = self._busy = False
-        #: Messages applied; applied in the row under way; applied in durable rows.
-        self._read = self._submitted = self._recorded = read
+        #: Messages applied; applied in durable rows.
+        self._read = self._recorded = read
 
     @property
     def read(self) -> int:
@@ -389,11 +392,16 @@ class LiveRun:
         try:
             row = row_of(shell, self, transitions, read, sending)
         except Exception as error:  # as good as a row that the store cannot write
-            self._unwritable(read, error)
+            unwritable(shell, self, read, error)
             return
         self._decided, self._sending, self._sent = [], (), sending
         self.under_way, self.seq, self._submitted = transitions, row.seq, read
-        shell.commits.submit(row, self._answered)
+        verdict = shell.commits.write(row, self._answered)
+        if verdict == "accepted" and type(row.change) is Finish and len(transitions) == 1:
+            self.under_way, self._recorded = None, read
+            shell.effects.carry_end(self, transitions[0])
+        elif verdict is not None:
+            tell(self._answered, verdict)
 
     def _submit_onward(self, made: Onward) -> None:
         """The same for what most rows hold, where nothing else was decided or is to be said."""
@@ -401,7 +409,7 @@ class LiveRun:
         try:
             row = onward_row(shell, self, made, self._read)
         except Exception as error:
-            self._unwritable(self._read, error)
+            unwritable(shell, self, self._read, error)
             return
         self._sent, self.under_way = (), (made,)
         self.seq, self._submitted = row.seq, row.read
@@ -455,20 +463,11 @@ class LiveRun:
             self._shell.drop(self)
         else:
             self.seq -= 1
-            self._unwritable(self._submitted, verdict)
+            unwritable(self._shell, self, self._submitted, verdict)
 
     def _store_was_busy(self) -> None:
         self._busy = False
         self.pump()
-
-    def _unwritable(self, read: int, why: Any) -> None:
-        """A row can never be written. If a message is to blame, the run is loaded again and
-        refuses that one; else it stalls."""
-        _log.error("%s/%s cannot be recorded: %s", self.definition.name, self.run_id, why)
-        if self._shell.unwritten.blame(self.key, self._recorded, read, why):
-            load_again(self._shell, self)
-        else:
-            self.stall(f"its journal could not be written: {why}")
 
     def _settled(self) -> None:
         """What came while nobody held the run is durable: what it left standing may start."""
@@ -488,7 +487,8 @@ class LiveRun:
             return
         self.dead = True
         self.inbox = None
-        self._decided.clear()
+        if self._decided:
+            self._decided.clear()
         self._begins = None
         self._sending = ()
         if self._timers is not None:
@@ -496,4 +496,5 @@ class LiveRun:
         self.work.end()
         # They refer to one another: only the garbage collector would free them.
         del self.work
-        close(self.machine, f"{self.workflow}/{self.run_id}")
+        if self.machine.may_ask:  # as all code may
+            close(self.machine, f"{self.workflow}/{self.run_id}")

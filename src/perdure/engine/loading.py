@@ -53,7 +53,7 @@ async def bring_to_life(
     _tell_of_crashes(claim, f"{definition.name}/{loaded.run.id}")
     machine = await _machine(shell, claim, definition, loaded, recorded)
     live = LiveRun(
-        shell, claim.key, loaded.run.id, definition, machine, run,
+        shell, claim.key, definition.name, loaded.run.id, definition, machine, run,
         epoch=claim.epoch, seq=recorded.seq, read=recorded.read,
     )  # fmt: skip
     live.outputs, live.signals = recorded.outputs, recorded.signals

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from perdure.codec.journal import encode_onward, encode_row
 from perdure.engine.children import outgoing
 from perdure.engine.ending import finish_of
-from perdure.kernel.actions import CancelChild, Continued, FinishRun, StartChild, Transition
+from perdure.kernel.actions import CancelChild, Continued, StartChild, Transition
 from perdure.kernel.onward import Decided, Onward
 from perdure.stores.children import Outgoing
 from perdure.stores.rows import Continue, JournalRow, RunChange
@@ -30,7 +30,7 @@ def row_of(
     """The run's next row. Raises whatever keeps it from being written, ever."""
     body, payloads = encode_row(transitions)
     change: RunChange | None = None
-    if ends(transitions):
+    if live.run.status != "running":
         change = finish_of(transitions, payloads, live.definition)
     out: Sequence[Outgoing] = sending
     machine = live.machine
@@ -62,12 +62,6 @@ def onward_row(shell: Shell, live: LiveRun, transition: Onward, read: int) -> Jo
         live.key, live.seq + 1, transition.at, shell.worker, shell.next_commit(), body,
         live.epoch, read, payloads,
     )  # fmt: skip
-
-
-def ends(transitions: Sequence[Decided]) -> bool:
-    """Whether the run ends with the last of these."""
-    last = transitions[-1]
-    return type(last) is Transition and bool(last.actions) and type(last.actions[-1]) is FinishRun
 
 
 def asks(transitions: Sequence[Decided]) -> bool:

@@ -142,12 +142,15 @@ class Runners:
 
     def end(self) -> None:
         """The run left memory: every attempt is asked to stop, its end unheard."""
-        self.orders.clear()
-        self.wake()
-        spared = (_current_task(), self._idle)  # one that only waits for a row ends by itself
-        for task, _ in self.working:
-            if task not in spared:
-                task.cancel()
+        if self.orders:
+            self.orders.clear()
+        if self.waiter is not None:
+            self.wake()
+        if self._kept:  # what passes is under way just now, in this very task
+            spared = (_current_task(), self._idle)  # one that only waits for a row ends by itself
+            for task in self._kept:
+                if task not in spared:
+                    task.cancel()
 
     def ended(self, task: asyncio.Task[None]) -> None:
         """A task in which attempts of this run were made has ended."""

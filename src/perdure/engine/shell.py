@@ -10,6 +10,7 @@ import asyncio
 import logging
 import math
 import random
+from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
@@ -37,7 +38,7 @@ from perdure.engine.retention import purge_for_ever
 from perdure.engine.retrying import RetryRequest, Writer, retry
 from perdure.engine.shared_runner import SharedRunner
 from perdure.engine.spawned import Spawned
-from perdure.engine.starting import Beginning, Starting, begin, to_publish
+from perdure.engine.starting import Beginning, begin, to_publish
 from perdure.engine.timeouts import Timeouts
 from perdure.engine.unwritten import Unwritten
 from perdure.engine.waiters import Waiters
@@ -108,7 +109,7 @@ class Shell:
         self.worker = ""
         self.live: dict[bytes, LiveRun] = {}
         #: The live runs by workflow and id.
-        self._named: dict[str, dict[str, LiveRun]] = {}
+        self._named: defaultdict[str, dict[str, LiveRun]] = defaultdict(dict)
         self.observers: list[Observer] = []
         #: Told of reports that changed nothing: the run, the event, why.
         self.on_ignored: Callable[[LiveRun, Any, str], None] | None = None
@@ -288,38 +289,38 @@ class Shell:
         await self.store.define(to_publish(definition, self.clock.now()))
 
     def start(self, request: StartRequest) -> Started | asyncio.Future[Started]:
-        """Start a run, owned from birth unless it is delayed; what the store says, or will say.
-        Raises what `begin` raises, and PerdureError when the engine does not work."""
-        self.check_working()
-        owned = not request.delay and not self.struck_off and self.claims.serves(request.definition)
-        worker, key = self.worker, self.ids.key()
+        """Start a run of a definition that is served here, owned from birth unless it is delayed;
+        what the store says, or will say. Raises what `begin` raises, and PerdureError when the
+        engine does not work."""
+        if self.stopping or not self.worker:
+            self.check_working()
+        key = self.ids.key()
         beginning = begin(
-            request, self.deps, key=key, worker=worker, owned=owned, commit=self.next_commit()
-        )
-        self.in_hand.add(key)
-        starting = Starting(request, beginning)
-        self.starts.submit(beginning.row, partial(self._started, starting))
-        answer = starting.answer
-        if answer is None:
-            starting.future = future = asyncio.get_running_loop().create_future()
-            self._starting.add(future)
-            return future
-        if isinstance(answer, Exception):
-            raise answer
-        return answer
+            request, self.deps, key=key, worker=self.worker,
+            owned=not (request.delay or self.struck_off), commit=self.next_commit(),
+        )  # fmt: skip
+        answer = self.starts.write(beginning.row, partial(self._started, beginning))
+        if answer is not None:
+            self._take(beginning, made=answer.outcome != "exists")
+            return answer
+        told = beginning.answer
+        if isinstance(told, Exception):
+            raise told
+        if told is not None:
+            return told
+        self.in_hand.add(key)  # nobody else has had a turn since the row was submitted
+        beginning.future = future = asyncio.get_running_loop().create_future()
+        self._starting.add(future)
+        return future
 
-    def _started(self, starting: Starting, answer: Started | Exception) -> None:
-        request, beginning, future = starting.request, starting.beginning, starting.future
-        row = beginning.row
-        self.in_hand.discard(row.key)
-        # One that this worker was still to own when it was declared dead is claimed anew.
-        born = not isinstance(answer, Exception) and answer.outcome != "exists"
-        if born and row.owner == self.worker and not self.struck_off:
-            self.born(request, beginning)
-        else:
-            close(beginning.machine, f"{row.definition}/{row.id}")
+    def _started(self, beginning: Beginning, answer: Started | Exception) -> None:
+        """The store has answered, not at once; or the row can never be written."""
+        future = beginning.future
+        self.in_hand.discard(beginning.row.key)
+        made = not isinstance(answer, Exception) and answer.outcome != "exists"
+        self._take(beginning, made=made)
         if future is None:
-            starting.answer = answer
+            beginning.answer = answer
             return
         self._starting.discard(future)
         if isinstance(answer, Exception):
@@ -327,18 +328,34 @@ class Shell:
         elif not future.done():
             future.set_result(answer)
 
-    def born(self, request: StartRequest, beginning: Beginning) -> None:
+    def _take(self, beginning: Beginning, *, made: bool) -> None:
+        """Into memory with the run, if it was made."""
+        row = beginning.row
+        # One that this worker was still to own when it was declared dead is claimed anew.
+        if made and row.owner == self.worker and not self.struck_off:
+            self.born(beginning)
+        else:
+            close(beginning.machine, f"{row.definition}/{row.id}")
+
+    def born(self, beginning: Beginning) -> None:
         """A run was made that this worker owns."""
+        row, machine, run = beginning.row, beginning.machine, beginning.run
         live = LiveRun(
-            self, beginning.row.key, request.id, request.definition, beginning.machine,
-            beginning.run, epoch=beginning.row.first.epoch, seq=1,
+            self, row.key, row.definition, row.id, beginning.definition, machine, run,
+            epoch=0, seq=1,
         )  # fmt: skip
-        self.enter(live, beginning.run)
-        self.effects.carry_out(live, beginning.transitions)
-        if not live.dead:
+        self.enter(live, run)
+        if beginning.straight:
+            self.effects.carry_start(live, beginning.transitions[0])
+        else:
+            self.effects.carry_out(live, beginning.transitions)
+        if live.dead:
+            return
+        if machine.may_ask:  # as all code may
             begin_at(live, 0)
             ask_again(self, live)
-            live.work.start()
+        if live.work.orders and not self.stopping:
+            self.shared_runner.take(live.work)
 
     # ------------------------------------------------------------------ mail
 
@@ -390,24 +407,20 @@ class Shell:
         if before is not None:
             before.die()
         self.live[live.key] = live
-        named = self._named.get(live.workflow)
-        if named is None:
-            named = self._named[live.workflow] = {}
-        named[live.run_id] = live
-        self.effects.deadline(live)
+        self._named[live.workflow][live.run_id] = live
+        if run.deadline is not None:
+            self.effects.deadline(live)
         for observer in self.observers:
             shielded(observer.entered, live, run)
 
     def forget(self, live: LiveRun) -> None:
         """A run leaves memory; another one in its place stays."""
-        if self.live.get(live.key) is live:
-            del self.live[live.key]
-            named = self._named[live.workflow]
-            del named[live.run_id]
-            if not named:
-                del self._named[live.workflow]
-            if live.key in self.claims.lone:
-                self.claims.left(live.key)
+        key = live.key
+        if self.live.get(key) is live:
+            del self.live[key]
+            del self._named[live.workflow][live.run_id]
+            if key in self.claims.lone:
+                self.claims.left(key)
 
     def key_of(self, workflow: str, run_id: str) -> bytes | None:
         """The key of a run that is in memory."""
@@ -425,6 +438,7 @@ class Shell:
         live.die()
         self.unwritten.forget(live.key)
         self.waiters.ended(live.key, action)
+        self.feed.records.ended(live, action)
 
     def drop(self, live: LiveRun) -> None:
         """The run belongs to another worker now, or to none: forget it."""

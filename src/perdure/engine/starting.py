@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import sys
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
@@ -34,20 +35,16 @@ PYTHON = f"{sys.version_info.major}.{sys.version_info.minor}"
 class Beginning(msgspec.Struct, gc=False):
     """A run about to exist: its row, its machine, and what it decided first. A workflow that is
     owned from birth has taken its first turn, unless it is a child; elsewhere its owner begins
-    it."""
+    it. `straight`: nothing was decided but that it begins at one worker node. While the row is
+    being written, `future` is of whoever waits for that; `answer`: the store's, where it came
+    before anybody did."""
 
     row: NewRun
+    definition: Definition[Any, Any]
     machine: Machine
     run: Run
     transitions: list[Transition]
-
-
-class Starting(msgspec.Struct):
-    """A start that is being written. `answer`: the store's, where it came before anybody waited;
-    `future`: of whoever waits for it."""
-
-    request: StartRequest
-    beginning: Beginning
+    straight: bool = False
     answer: Started | Exception | None = None
     future: asyncio.Future[Started] | None = None
 
@@ -59,35 +56,48 @@ def begin(
     """Decide the start. `at_once`: a workflow that is owned takes its first turn with it. Raises
     InvalidId, InvalidRequest (also for an input that is not what the definition asks for); nothing
     is written."""
-    definition = request.definition
-    check_run_id(request.id)
-    definition.check_input(request.input, deps.codec)
-    run = Run()
-    machine: Machine = definition.machine(run, deps)
-    now = deps.now()
-    due = now + request.delay
-    deadline = None if definition.max_duration is None else due + definition.max_duration
+    definition, id, input, now = request.definition, request.id, request.input, deps.now()
+    check_run_id(id)
+    definition.check_input(input, deps.codec)
+    due, longest = now + request.delay, definition.max_duration
+    deadline = None if longest is None else due + longest
     event = RunStarted(
-        request.id, request.start_node, request.input, request.config, _metadata(request), PYTHON,
-        deadline, checked_carrier(request.trace),
+        id, request.start_node, input, request.config,
+        _checked_metadata(request.metadata) if request.metadata else {}, PYTHON, deadline,
+        None if request.trace is None else checked_carrier(request.trace),
     )  # fmt: skip
-    transition = machine.decide(event)
-    if not isinstance(transition, Transition):
-        raise InvalidRequest("the start needs an output of a node that cannot have run yet")
-    transitions = [transition]
-    if owned and at_once and (first_turn := begun(machine)) is not None:
+    straight = definition.straight_start(event, deps, now)
+    if straight is not None:
+        run, machine, made = straight
+    else:
+        run, machine, made = _asked(definition, event, deps)
+    transitions = [made]
+    if machine.may_ask and owned and at_once and (first_turn := begun(machine)) is not None:
         transitions.append(first_turn)
     body, payloads = encode_row(transitions)
-    ending = finish_of(transitions, payloads, definition) if run.status != "running" else None
-    first = JournalRow(key, 1, transition.at, worker, commit, body, 0, 0, payloads, ending)
+    at, status = made.at, run.status
+    ending = finish_of(transitions, payloads, definition) if status != "running" else None
     row = NewRun(
-        key, run.definition, request.id, run.version, run.hash, transition.at,
-        first, worker if owned else None, NEVER if owned else due, deadline,
-        msgspec.json.encode(run.metadata) if run.metadata else b"{}",
-        run.status,  # type: ignore[arg-type]
+        key, run.definition, id, run.version, run.hash, at,
+        JournalRow(key, 1, at, worker, commit, body, 0, 0, payloads, ending),
+        worker if owned else None, NEVER if owned else due, deadline,
+        msgspec.json.encode(event.metadata) if event.metadata else b"{}", status,
         definition.aliases,
     )  # fmt: skip
-    return Beginning(row, machine, run, transitions)
+    at_a_node = straight is not None and len(made.actions) > 1
+    return Beginning(row, definition, machine, run, transitions, at_a_node)
+
+
+def _asked(
+    definition: Definition[Any, Any], event: RunStarted, deps: Deps
+) -> tuple[Run, Machine, Transition]:
+    """A run, its machine, and what that decides on the start."""
+    run = Run()
+    machine: Machine = definition.machine(run, deps)
+    started = machine.decide(event)
+    if not isinstance(started, Transition):
+        raise InvalidRequest("the start needs an output of a node that cannot have run yet")
+    return run, machine, started
 
 
 def to_publish(definition: Definition[Any, Any], now: int) -> StoredDefinition:
@@ -103,10 +113,8 @@ def to_publish(definition: Definition[Any, Any], now: int) -> StoredDefinition:
     )
 
 
-def _metadata(request: StartRequest) -> dict[str, str]:
-    if not request.metadata:
-        return {}
-    metadata = dict(request.metadata)
+def _checked_metadata(given: Mapping[str, str]) -> dict[str, str]:
+    metadata = dict(given)
     wrong = [item for item in metadata.items() if not all(isinstance(x, str) for x in item)]
     if wrong:
         raise InvalidRequest(

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Final
 
 import msgspec
@@ -43,24 +43,20 @@ class Waiters:
 
     def ended(self, key: bytes, action: FinishRun) -> None:
         """A run of this process ended, durably."""
-        if key in self._futures:
+        waiting = self._futures.pop(key, None)
+        if waiting is not None:
             output = None if action.output is None else bytes(action.output)
-            self._tell(key, Outcome(action.status, output, action.failure))
+            _answer(waiting, Outcome(action.status, output, action.failure))
 
     def left(self, key: bytes) -> None:
         """A run left this process without having ended: whoever waits has to look for it."""
-        self._tell(key, None)
+        _answer(self._futures.pop(key, ()), None)
 
     def close(self) -> None:
         """The engine stops: whoever still waits is told so."""
         self._closed = True
         for key in list(self._futures):
-            self._tell(key, None)
-
-    def _tell(self, key: bytes, outcome: Outcome | None) -> None:
-        for future in self._futures.pop(key, ()):
-            if not future.done():
-                future.set_result(outcome)
+            self.left(key)
 
     async def wait(self, row: RunRow) -> Outcome:
         """How the run ended, whoever runs it. One that is stalled may go on: that it is, and why,
@@ -113,6 +109,12 @@ class Waiters:
             return future.result() if future.done() else None
         finally:
             self.forget(key, future)
+
+
+def _answer(waiting: Iterable[asyncio.Future[Outcome | None]], outcome: Outcome | None) -> None:
+    for future in waiting:
+        if not future.done():
+            future.set_result(outcome)
 
 
 async def stored_outcome(store: Store, row: RunRow) -> Outcome:

@@ -1,18 +1,21 @@
-"""Calling a step inside a workflow: the call is named and its arguments recorded at once, and it
+"""Calling a step. Inside a workflow the call is named and its arguments recorded at once, and it
 runs when it is first awaited."""
 
 from __future__ import annotations
 
+from asyncio.events import _get_running_loop
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from msgspec import Raw
 
+from perdure.codec.values import JsonCodec
 from perdure.flow.codec import read_in, written_in
 from perdure.flow.packing import NOTHING
 from perdure.flow.typed import Reader
 from perdure.kernel.code.call import STEP, Call, How
 from perdure.kernel.code.calls import Calls
+from perdure.kernel.code.loop import WorkflowLoop
 
 if TYPE_CHECKING:
     from collections.abc import Coroutine
@@ -21,30 +24,44 @@ if TYPE_CHECKING:
 
 #: The type of a workflow's step calls, by which the engine finds their handler.
 STEP_TYPE: Final = "STEP"
+_encode: Final = JsonCodec().encode
 
 
-def call_step(
-    calls: Calls, step: Step[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
-) -> Coroutine[Any, Any, Any]:
+def call_step(step: Step[..., Any], /, *args: Any, **kwargs: Any) -> Coroutine[Any, Any, Any]:
     """The coroutine of a step's call. Raises TypeError and InvalidRequest for its arguments."""
-    node = calls.named(step._name)
-    value = step.packer.pack(args, kwargs)
-    input: Raw | None = None if value is NOTHING else written_in(calls, value)
-    call = Call(node, STEP, input, step.how)
-    if calls.recorded is not None and input is not None:
+    loop = _get_running_loop()
+    if type(loop) is not WorkflowLoop:
+        return step._called_outside(args, kwargs)
+    calls: Any = loop.timers
+    node, value = calls.named(step._name), step.packer.pack(args, kwargs)
+    if calls.recorded is not None or not calls.plain:
+        return _call_otherwise(calls, step, node, value)
+    input = None if value is NOTHING else Raw(_encode(value))
+    return _outcome(calls, node, input, step.how, step.read_output)
+
+
+async def _outcome(calls: Calls, node: str, input: Raw | None, how: How, read: Reader) -> Any:
+    return read(await calls.step(node, input, how))
+
+
+def _call_otherwise(
+    calls: Calls, step: Step[..., Any], node: str, value: Any
+) -> Coroutine[Any, Any, Any]:
+    """The same for a call that is replayed, and for values that a codec writes."""
+    call = Call(node, STEP, None if value is NOTHING else written_in(calls, value), step.how)
+    if calls.recorded is not None and value is not NOTHING:
         call.other = partial(_otherwise, calls, step, value)
-    return _outcome(calls, call, step.read_output)
+    return _outcome_of(calls, call, step.read_output)
+
+
+async def _outcome_of(calls: Calls, call: Call, read: Reader) -> Any:
+    return read_in(calls, read, await calls.dispatch(call))
 
 
 def _otherwise(calls: Calls, step: Step[..., Any], value: Any) -> tuple[Raw, How] | None:
     """The other form in which these arguments may be recorded, and how such a call is run."""
     other = step.packer.other(value)
     return None if other is NOTHING else (written_in(calls, other), step.otherwise.how)
-
-
-async def _outcome(calls: Calls, call: Call, read: Reader) -> Any:
-    outcome = await calls.dispatch(call)
-    return read(outcome) if calls.plain else read_in(calls, read, outcome)
 
 
 def how_of(step: Step[..., Any]) -> How:

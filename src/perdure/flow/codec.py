@@ -63,6 +63,7 @@ class TypedCodec(JsonCodec):
 
     __slots__ = ("values",)
 
+    plain = False
     values: Codec
 
     def __init__(self, values: Codec) -> None:

@@ -31,7 +31,7 @@ from perdure.flow.runtime import NativeRuntime
 from perdure.flow.selecting import first_of, taken
 from perdure.flow.signal import Case, Channel, Signal, aware
 from perdure.flow.undoing import Undo
-from perdure.kernel.code.call import CHILD, SPAWN, WAIT, Call
+from perdure.kernel.code.call import CHILD, SPAWN, WAIT, Call, CallFuture
 from perdure.kernel.code.calls import Calls
 from perdure.kernel.code.stuck import ContinueAsNew
 from perdure.model.definition import Definition
@@ -60,16 +60,13 @@ _log = logging.getLogger("perdure.workflow")
 class Context:
     """A run, seen from inside its workflow's function."""
 
-    __slots__ = ("_calls", "_check_input", "_drawn", "_facts", "_logger", "_random")
+    __slots__ = ("_calls", "_drawn", "_facts", "_logger", "_random", "_workflow")
 
-    def __init__(
-        self, calls: Calls, check_input: Callable[[bytes | None, Any], None] | None = None, /
-    ) -> None:
+    def __init__(self, calls: Calls, workflow: Definition[Any, Any] | None = None, /) -> None:
         self._calls = calls
-        #: Definition.check_input of the workflow.
-        self._check_input = check_input
-        #: What signals said, for good.
-        self._facts: dict[str, Any] = {}
+        self._workflow = workflow
+        #: What signals said, for good; None while none has said anything.
+        self._facts: dict[str, Any] | None = None
         self._drawn = 0
         self._random: random.Random | None = None
         self._logger: logging.LoggerAdapter[logging.Logger] | None = None
@@ -150,26 +147,33 @@ class Context:
 
         Raises TimedOut when it has not come in time; None, 0 or less = no limit.
         """
-        facts = self._facts
-        if signal.name in facts:
+        if self._facts is not None and signal.name in self._facts:
             self._calls.answered()
-            value: T = facts[signal.name]
+            value: T = self._facts[signal.name]
             return value
-        value = facts[signal.name] = await self._next(signal, "wait", timeout)
+        _, payload = await self._asked(signal, "wait", timeout)
+        value = read_in(self._calls, signal.read, payload)
+        self._learned(signal, value)
         return value
 
     async def receive(self, channel: Channel[T], /, *, timeout: Duration | None = None) -> T:
         """The channel's next message. Raises TimedOut; None, 0 or less = no limit."""
-        value: T = await self._next(channel, "receive", timeout)
+        _, payload = await self._asked(channel, "receive", timeout)
+        value: T = read_in(self._calls, channel.read, payload)
         return value
 
-    async def _next(self, source: Any, verb: str, timeout: Duration | None) -> Any:
+    def _learned(self, signal: Any, value: Any) -> None:
+        if self._facts is None:
+            self._facts = {}
+        self._facts[signal.name] = value
+
+    def _asked(self, source: Any, verb: str, timeout: Duration | None) -> CallFuture:
+        # No coroutine: what waits, may do so for days, and in great numbers.
         calls = self._calls
         limit = 0 if timeout is None else remaining(timeout, "timeout")
         due = calls.loop.now + limit if limit else None
         call = Call(calls.named(f"{verb}:{source.base}"), WAIT, signal=source.name, due=due)
-        _, payload = await calls.await_first((call,))
-        return read_in(calls, source.read, payload)
+        return calls.await_first((call,))
 
     @overload
     async def select(self, a: Case[A], b: Case[B], /) -> A | B: ...
@@ -185,7 +189,7 @@ class Context:
         Signals received already win, in case order, then times that are over (D-22). Raises
         NoCases.
         """
-        known = first_of(cases, self._facts)
+        known = first_of(cases, self._facts or {})
         if known is not None:
             self._calls.answered()
             return known.value
@@ -209,7 +213,7 @@ class Context:
             return None if then is None else then()
         value = read_in(self._calls, source.read, payload)
         if isinstance(source, Signal):
-            self._facts[source.name] = value
+            self._learned(source, value)
         return value if then is None else then(value)
 
     def _due(self, delay: Duration | datetime) -> int:
@@ -304,8 +308,8 @@ class Context:
         """
         calls = self._calls
         data = None if input is _NOT_GIVEN else written_in(calls, input)
-        if self._check_input is not None:
-            self._check_input(data, calls.deps.codec)
+        if self._workflow is not None:
+            self._workflow.check_input(data, calls.deps.codec)
         raise ContinueAsNew(data)
 
     def patched(self, id: str, /) -> bool:

@@ -12,7 +12,7 @@ from perdure.codec.failures import failure_from, record_failure
 from perdure.flow.codec import codec_of, read
 from perdure.flow.typed import Reader, reader
 from perdure.flow.workflow import RETENTION
-from perdure.kernel.code.call import Call
+from perdure.kernel.code.call import AnyCall
 from perdure.kernel.code.calls import Calls
 from perdure.kernel.code.machine import CodeMachine
 from perdure.model.definition import Definition
@@ -91,6 +91,6 @@ class _Elsewhere:
         """See Program.failure."""
         return record_failure(error)
 
-    def error(self, failure: FailureRecord, call: Call, attempt: int, /) -> BaseException:
+    def error(self, failure: FailureRecord, call: AnyCall, attempt: int, /) -> BaseException:
         """See Program.error."""
         return failure_from(failure)

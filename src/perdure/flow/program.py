@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Coroutine
 from typing import TYPE_CHECKING, Any
 
 from msgspec import Raw
@@ -10,7 +11,7 @@ from perdure.codec.failures import failure_from, record_failure
 from perdure.flow.codec import read_in, written_in
 from perdure.flow.context import Context
 from perdure.flow.typed import or_null
-from perdure.kernel.code.call import CHILD, SPAWN, STEP, Call
+from perdure.kernel.code.call import CHILD, SPAWN, STEP, AnyCall
 from perdure.kernel.code.calls import Calls
 from perdure.model.errors import RunFailed, StepFailed
 from perdure.model.failure import FailureRecord
@@ -34,22 +35,25 @@ class FunctionProgram:
 
     async def main(self, calls: Calls, /) -> Raw:
         """Call the function; its output as JSON text."""
+        return written_in(calls, await self._called(calls))
+
+    def _called(self, calls: Calls) -> Coroutine[Any, Any, Any]:
         workflow = self._workflow
-        context = Context(calls, workflow.check_input)
+        context = Context(calls, workflow)
         input = calls.run.input
         if not workflow.takes_input and calls.recorded is None:
             workflow.check_input(input)  # who started it by name did not know
         if workflow.takes_input and not (input is None and workflow.has_default):
             read = workflow.read_input
             value = read(or_null(None)) if input is None else read_in(calls, read, input)
-            return written_in(calls, await workflow.fn(context, value))
-        return written_in(calls, await workflow.fn(context))
+            return workflow.fn(context, value)
+        return workflow.fn(context)
 
     def failure(self, error: BaseException, /) -> FailureRecord:
         """What is recorded of the exception that ended the function."""
         return record_failure(error)
 
-    def error(self, failure: FailureRecord, call: Call, attempt: int, /) -> BaseException:
+    def error(self, failure: FailureRecord, call: AnyCall, attempt: int, /) -> BaseException:
         """What a call raises that ended so."""
         if call.kind in (CHILD, SPAWN):
             return failure_from(failure, RunFailed)

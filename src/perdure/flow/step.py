@@ -10,7 +10,6 @@ from __future__ import annotations
 import asyncio
 import functools
 import inspect
-from asyncio.events import _get_running_loop
 from collections.abc import Callable, Coroutine
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Generic, ParamSpec, Protocol, Self, TypeVar, overload
@@ -24,7 +23,6 @@ from perdure.flow.fitting import Misfit, misfits
 from perdure.flow.packing import Packer
 from perdure.flow.typed import Reader, reader
 from perdure.kernel.code.call import How
-from perdure.kernel.code.loop import WorkflowLoop
 from perdure.model.durations import Duration
 from perdure.model.names import check_name
 from perdure.model.policy import Retry, as_retry
@@ -101,12 +99,7 @@ class Step(Generic[P, R]):
         # Spelled so that gather() and the like keep the type.
         async def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R: ...
     else:
-
-        def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
-            loop = _get_running_loop()
-            if type(loop) is WorkflowLoop:
-                return call_step(loop.timers, self, args, kwargs)
-            return self._called_outside(args, kwargs)
+        __call__ = call_step
 
     async def _called_outside(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         if self._is_async:

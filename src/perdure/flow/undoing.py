@@ -16,7 +16,7 @@ from functools import partial
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, ParamSpec, Self, TypeVar
 
-from perdure.kernel.code.call import CLEANING, EARLIER, SCOPE, UNDOES, Scope
+from perdure.kernel.code.call import EARLIER, SCOPE, Scope
 from perdure.kernel.code.stuck import ContinueAsNew, Evicted
 from perdure.model.errors import Failure
 
@@ -37,12 +37,15 @@ Undoing = Callable[[], Coroutine[Any, Any, Any]]
 class _Made:
     """The calls made in a scope, in order. `place`: where the first of them stands among those of
     the scope around. Once it is `over`, what is made in its context is not made in it: a context
-    is never set back, since code that is let go of leaves its scopes in somebody else's."""
+    is never set back, since code that is let go of leaves its scopes in somebody else's. `within`:
+    the scope it is entered in, which says whether what is called in it takes something back."""
 
     around: Scope | None
     over: bool
 
-    def __init__(self, around: Scope | None) -> None:
+    def __init__(self, around: Scope | None, within: Scope | None) -> None:
+        self.cleaning = within is not None and within.cleaning
+        self.undoes = None if within is None else within.undoes
         while isinstance(around, _Made) and around.over:
             around = around.around
         self.around = around
@@ -68,7 +71,7 @@ class Undo:
         self._logger = logger
         self._calls = calls
         self._undos: list[Undoing] = []
-        self._made = _Made(None)
+        self._made = _Made(None, None)
         #: What each undo is of, where that is said.
         self._of: list[_Made | None] = []
         #: Whether one of them may be of a call before the scope: it was said before any call in it.
@@ -91,7 +94,7 @@ class Undo:
         undo: Callable[[R], Coroutine[Any, Any, Any]],
     ) -> R:
         """Run a step whose undo takes its result. Raises what the step raises."""
-        made, context = _Made(self._made), copy_context()
+        made, context = _Made(self._made, SCOPE.get()), copy_context()
         context.run(SCOPE.set, made)
         task = context.run(asyncio.ensure_future, step(input))
         canceled = await _ended(task)
@@ -119,7 +122,8 @@ class Undo:
         return nodes[place] if place < len(nodes) else None
 
     async def __aenter__(self) -> Self:
-        self._made = _Made(SCOPE.get())
+        around = SCOPE.get()
+        self._made = _Made(around, around)
         SCOPE.set(self._made)
         return self
 
@@ -137,8 +141,11 @@ class Undo:
             raise canceled
 
     async def _undo_all(self) -> None:
-        CLEANING.set(True)
-        UNDOES.set(self._first_undone())
+        around = SCOPE.get()
+        undoing = _Made(around, around)
+        undoing.over = True  # what is called now belongs to what is around alone
+        undoing.cleaning, undoing.undoes = True, self._first_undone()
+        SCOPE.set(undoing)
         while self._undos:
             try:
                 await self._undos.pop()()

@@ -28,7 +28,12 @@ from perdure.flow.declaring import (
 )
 from perdure.flow.program import FunctionProgram
 from perdure.flow.typed import Reader, or_null, reader
+from perdure.kernel.actions import Transition
 from perdure.kernel.code.machine import CodeMachine
+from perdure.kernel.code.opening import opened
+from perdure.kernel.events import RunStarted
+from perdure.kernel.protocol import Deps
+from perdure.kernel.run import Run
 from perdure.model.definition import Definition
 from perdure.model.durations import SECOND, Duration, microseconds
 from perdure.model.errors import (
@@ -158,6 +163,16 @@ class Workflow(Definition[I, O]):
     def machine(self, run: Any, deps: Any) -> CodeMachine:
         """The kernel's machine for a run of this workflow."""
         return CodeMachine(self.program, run, deps)
+
+    def straight_start(
+        self, event: RunStarted, deps: Deps, now: int
+    ) -> tuple[Run, CodeMachine, Transition] | None:
+        """See Definition.straight_start."""
+        started = opened(self.program, event, now)
+        if started is None:
+            return None
+        run, made = started
+        return run, CodeMachine(self.program, run, deps), made
 
 
 class WorkflowDecorator(Protocol):

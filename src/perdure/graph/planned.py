@@ -8,8 +8,13 @@ from __future__ import annotations
 from abc import abstractmethod
 from typing import Any, TypeVar
 
+from perdure.kernel.actions import Transition
+from perdure.kernel.events import RunStarted
 from perdure.kernel.machine import GraphMachine
 from perdure.kernel.plan import GraphPlan
+from perdure.kernel.protocol import Deps
+from perdure.kernel.run import Run
+from perdure.kernel.straight import straight_start
 from perdure.model.definition import Definition
 
 I = TypeVar("I")  # noqa: E741  input
@@ -43,6 +48,17 @@ class PlannedDefinition(Definition[I, O]):
     def planned(self) -> tuple[str, ...]:
         """The ids of its nodes or the names of its steps, in the order in which they stand."""
         return tuple(self.plan.nodes)
+
+    def straight_start(
+        self, event: RunStarted, deps: Deps, now: int
+    ) -> tuple[Run, GraphMachine, Transition] | None:
+        """See Definition.straight_start."""
+        plan = self.plan
+        started = straight_start(plan, event, deps, now)
+        if started is None:
+            return None
+        run, made = started
+        return run, GraphMachine(plan, run, deps), made
 
     def machine(self, run: Any, deps: Any) -> GraphMachine:
         """The kernel's machine for a run of this."""

@@ -80,13 +80,15 @@ def failed_nodes(turn: Turn) -> FailureRecord | None:
 def blocked(turn: Turn) -> FailureRecord | None:
     """The failure of a run that waits for what can never come, or that lacks a node given up
     when another failed: retrying that other one does not bring it back."""
-    reached = turn.run.nodes
-    given_up = [node for node, state in reached.items() if state.status == "canceled"]
-    if given_up:
+    run = turn.run
+    reached = run.nodes
+    if run.gave_up and (
+        given_up := [node for node, state in reached.items() if state.status == "canceled"]
+    ):
         message = f"blocked: {', '.join(given_up)} was canceled and not retried"
         return FailureRecord("workflow.blocked", message)
     all_incoming = turn.plan.shape.incoming
-    if len(reached) == len(all_incoming) and reached.keys() == all_incoming.keys():
+    if reached.keys() == all_incoming.keys():
         return None
     for node, incoming in all_incoming.items():
         if node in reached:
@@ -100,18 +102,22 @@ def blocked(turn: Turn) -> FailureRecord | None:
 
 def output_of(turn: Turn) -> bytes:
     """The run's output as JSON text."""
-    plan, codec = turn.plan, turn.deps.codec
+    plan = turn.plan
     if plan.output is not None:
-        return codec.write(plan.output.render(turn.scope(plan.output_reads)))
-    nodes = turn.run.nodes
-    leaves = [
-        node
-        for node in plan.leaves
-        if (state := nodes.get(node)) is not None and state.status == "completed"
-    ]
-    turn.need(leaves)
-    outputs = turn.outputs
-    if not plan.typed:
-        return codec.write({node: outputs[node] for node in leaves})
-    opened = {node: codec.opened(outputs[node]) for node in leaves}
+        return turn.deps.codec.write(plan.output.render(turn.scope(plan.output_reads)))
+    codec, outputs = turn.deps.codec, turn.outputs
+    try:  # what is in memory is of nodes that completed
+        given = {node: outputs[node] for node in plan.leaves}
+    except KeyError:
+        nodes = turn.run.nodes
+        leaves = [
+            node
+            for node in plan.leaves
+            if (state := nodes.get(node)) is not None and state.status == "completed"
+        ]
+        turn.need(leaves)
+        given = {node: outputs[node] for node in leaves}
+    if codec.plain or not plan.typed:
+        return codec.write(given)
+    opened = {node: codec.opened(output) for node, output in given.items()}
     return bytes(codec.sealed(Raw(codec.write(opened))))

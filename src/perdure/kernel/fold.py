@@ -150,6 +150,8 @@ def resolve_wait(run: Run, action: ResolveWait) -> None:
         run.completed = number = run.completed + 1
     elif status == "failed":
         _count_failures(run, (action.node,), action.failure)
+    else:
+        run.gave_up = True
     run.nodes[action.node] = NodeState(before.task, status, completed_no=number)
 
 
@@ -213,6 +215,8 @@ def cancel_tasks(run: Run, action: CancelTasks) -> None:
         )
     if status == "failed":
         _count_failures(run, action.nodes, action.failure)
+    else:
+        run.gave_up = True
 
 
 def reopen_run(run: Run, action: ReopenRun) -> None:

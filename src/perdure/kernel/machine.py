@@ -48,7 +48,7 @@ from perdure.kernel.stopping import (
     on_run_unpaused,
     stop_the_rest,
 )
-from perdure.kernel.straight import straight_on, straight_start
+from perdure.kernel.straight import straight_on
 from perdure.kernel.tasks import complete, stale
 from perdure.kernel.turn import NeedLoad, Turn
 from perdure.kernel.wakes import on_signal_received, on_timer_fired
@@ -96,8 +96,6 @@ class GraphMachine:
                 made = straight_on(turn, event, then, now)
             elif event.node in turn.plan.closing:
                 made = straight_on(turn, event, None, now)
-        elif type(event) is RunStarted and (first := turn.plan.opening) is not None:
-            made = straight_start(turn, event, first, now)
         if made is not None:
             return made
         handler = (HALTING[run.phase] if halts else HANDLERS).get(type(event))

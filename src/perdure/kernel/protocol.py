@@ -30,7 +30,9 @@ class Loaded(msgspec.Struct, frozen=True):
 
 
 class Codec(Protocol):
-    """Values to and from JSON text."""
+    """Values to and from JSON text. `plain`: `opened` and `sealed` change nothing."""
+
+    plain: bool
 
     def encode(self, value: Any, /) -> bytes:
         """JSON of a plain value. Raises InvalidRequest for what JSON cannot hold."""

@@ -92,6 +92,8 @@ class Run(msgspec.Struct, gc=False):
     failures: tuple[tuple[str, FailureRecord], ...] = ()
     #: How many of these are of before the last retry: they do not count for on_failure.
     old_failures: int = 0
+    #: Whether some node's task was ever canceled, also if that node was reset since.
+    gave_up: bool = False
     #: Kept signals, oldest first.
     signals: tuple[KeptSignal, ...] = ()
     paused: bool = False

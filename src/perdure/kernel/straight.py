@@ -12,6 +12,7 @@ from __future__ import annotations
 from msgspec import Raw
 
 from perdure.kernel.actions import (
+    AnyAction,
     CompleteTask,
     CreateTask,
     DispatchTask,
@@ -21,39 +22,39 @@ from perdure.kernel.actions import (
 )
 from perdure.kernel.events import NodeCompleted, RunStarted
 from perdure.kernel.finish import blocked, output_of
-from perdure.kernel.fold import open_run
 from perdure.kernel.onward import Decided, Onward
-from perdure.kernel.plan import PlannedNode
-from perdure.kernel.run import NodeState
+from perdure.kernel.plan import GraphPlan, PlannedNode
+from perdure.kernel.protocol import Deps
+from perdure.kernel.run import NodeState, Run
 from perdure.kernel.tasks import resolved
 from perdure.kernel.turn import Turn
 
 
 def straight_start(
-    turn: Turn, event: RunStarted, first: PlannedNode, now: int
-) -> Transition | None:
-    """The start, where the run begins at `first` and nothing is to be evaluated for that."""
-    run, plan, node = turn.run, turn.plan, first.id
-    input = plan.constants.get(node)
-    if input is None or event.start_node is not None or run.status != "new" or turn.drawn:
+    plan: GraphPlan, event: RunStarted, deps: Deps, now: int
+) -> tuple[Run, Transition] | None:
+    """A new run's snapshot once it has started, and the start, where it begins at one worker node
+    and nothing is to be evaluated for that."""
+    first = plan.opening
+    input = None if first is None else plan.constants.get(first.id)
+    if first is None or input is None or event.start_node is not None:
         return None
-    task = turn.deps.new_id()
+    node, task = first.id, deps.new_id()
     opened = OpenRun(
         plan.name, event.id, plan.version, plan.hash, event.python, event.input, None,
         event.config, None, event.metadata, event.deadline, event.trace,
     )  # fmt: skip
-    open_run(run, opened)
-    run.nodes[node] = NodeState(task, "pending", 0, None, 0, now)
-    run.active, run.at, run.crashes = 1, now, 0
-    turn.now = now
-    return Transition(
-        now,
-        [
-            opened,
-            CreateTask(task, node, "pending", input),
-            DispatchTask(task, node, 0, 0, first.queue),
-        ],
-    )
+    run = Run(
+        plan.name, event.id, plan.version, plan.hash, event.python, "running", event.input,
+        event.config, event.metadata, event.deadline,
+        {node: NodeState(task, "pending", 0, None, 0, now)}, 1, trace=event.trace, at=now,
+    )  # fmt: skip
+    actions: list[AnyAction] = [
+        opened,
+        CreateTask(task, node, "pending", input),
+        DispatchTask(task, node, 0, 0, first.queue),
+    ]
+    return run, Transition(now, actions)
 
 
 def straight_on(
@@ -108,11 +109,13 @@ def _straight_end(
     run, node, output = turn.run, event.node, event.output
     nodes, number, before_then = run.nodes, run.completed + 1, run.at
     nodes[node] = NodeState(before.task, "completed", before.attempt, None, number)
-    turn.remember(node, output)
+    if turn.kept is None or node in turn.kept:
+        turn.outputs[node] = output
     turn.now = run.at = now
     result = None
     try:
-        result = None if blocked(turn) is not None else Raw(output_of(turn))
+        if blocked(turn) is None:
+            result = Raw(output_of(turn))
     except Exception:
         return None  # the general way says it: it loads, fails or raises
     finally:

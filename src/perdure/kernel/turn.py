@@ -43,20 +43,22 @@ class Turn:
     """One run's snapshot, its definition's plan, and the decision in the making."""
 
     __slots__ = (
-        "_new_id", "_saved", "_scope", "_undo", "_used", "_whole", "actions", "answers", "deps",
-        "drawn", "ignored", "kept", "now", "outputs", "payloads", "plan", "run",
-        "signal_delivered", "views",
+        "_saved", "_scope", "_undo", "_used", "_whole", "actions", "answers", "deps", "drawn",
+        "ignored", "kept", "now", "outputs", "payloads", "plan", "run", "signal_delivered", "views",
     )  # fmt: skip
+
+    # Of the decision in the making, set by `begin`: most runs never come to that.
+    actions: list[AnyAction]
+    ignored: str | None
+    signal_delivered: bool
+    _saved: Run
+    _used: int
 
     def __init__(self, plan: GraphPlan, run: Run, deps: Deps) -> None:
         self.plan = plan
         self.run = run
         self.deps = deps
-        self._new_id = deps.new_id
         self.now = 0
-        self.actions: list[AnyAction] = _NOTHING
-        self.ignored: str | None = None
-        self.signal_delivered = False
         #: Outputs in memory: of nodes that completed while this machine lived, or were loaded.
         self.outputs: dict[str, Raw] = {}
         #: What templates see of completed nodes whose outputs were asked for.
@@ -64,7 +66,6 @@ class Turn:
         #: Payloads of kept signals that stand apart, loaded for the decision in the making.
         self.payloads: Mapping[str, Raw] = _NO_PAYLOADS
         self._scope: dict[str, Any] | None = None
-        self._saved = run
         self._undo: list[tuple[str, NodeState | None]] = []
         #: Nodes, outputs and views as they were before the run was reopened in this decision.
         self._whole: tuple[dict[str, Any], dict[str, Any], dict[str, Any]] | None = None
@@ -73,7 +74,6 @@ class Turn:
         self.answers: dict[str, tuple[Raw | None, bool | FailureRecord]] = {}
         #: Ids drawn for decisions that were not made: they are drawn again first.
         self.drawn: list[str] = []
-        self._used = 0
         #: See GraphPlan.kept.
         self.kept = plan.kept
 
@@ -164,7 +164,7 @@ class Turn:
         self._used = used + 1
         if used < len(drawn):
             return drawn[used]
-        id = self._new_id()
+        id = self.deps.new_id()
         drawn.append(id)
         return id
 

@@ -6,7 +6,7 @@ identity), the source that any process can rebuild it from, and the machine that
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from typing import Any, Generic, Self, TypeVar
 
 from msgspec import Raw
@@ -15,8 +15,10 @@ I_contra = TypeVar("I_contra", contravariant=True)  # input
 O = TypeVar("O")  # noqa: E741  output
 
 
-class Definition(ABC, Generic[I_contra, O]):
+class Definition(Generic[I_contra, O]):
     """A Graph, a Saga or a Workflow."""
+
+    # No ABC: each start asks whether it was given a definition, and of those that takes long.
 
     #: Which door: "graph", "saga" or "workflow".
     kind: str = ""
@@ -63,6 +65,12 @@ class Definition(ABC, Generic[I_contra, O]):
     @abstractmethod
     def machine(self, run: Any, deps: Any) -> Any:
         """A kernel machine deciding for `run` (a kernel Run) with `deps` (kernel Deps)."""
+
+    def straight_start(self, event: Any, deps: Any, now: int) -> tuple[Any, Any, Any] | None:
+        """The run (a kernel Run) that starts with this event (RunStarted) at this time, its
+        machine, and what was decided. None where a machine is to be made for a new run and asked,
+        as it always may be: it comes to the same."""
+        return None
 
     def under(self, name: str) -> Self:
         """This definition as the one of a name that it had before, for a run recorded under that;

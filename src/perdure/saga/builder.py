@@ -280,7 +280,8 @@ class Saga(PlannedDefinition[P, Outputs]):
     def check_input(self, input: bytes | None, codec: Any = None) -> None:
         """Raise InvalidRequest for a payload, as JSON, that is not of the saga's type."""
         built = self.built
-        if gone := [node for node in built.no_gates if node in built.plan.shape.entries]:
+        entries = built.plan.shape.entries
+        if built.no_gates and (gone := [node for node in built.no_gates if node in entries]):
             raise InvalidRequest(
                 f"saga {self.name} asks `when` before step {gone[0]}, by code that this process "
                 "does not have: start it where that is"

@@ -94,7 +94,8 @@ class PurgesTooEarly(MemoryStore):
 
     async def purge(self, limit: int) -> int:
         for run in self._runs.values():
-            run.finished = None if run.finished is None else 0
+            if run.ended is not None:
+                run.ended.at = 0
         return await super().purge(limit)
 
 

@@ -16,6 +16,7 @@ from perdure.kernel.code.replay import GRACE
 from perdure.model.errors import InvalidRequest
 from tests.property.workflow.programs import NAMES
 from tests.unit.kernel.code.board import Board
+from tests.unit.kernel.harness import plain
 
 MOVES = 60
 Reload = Callable[[Random], bool]
@@ -34,13 +35,18 @@ def sometimes(crashes: Random) -> bool:
 
 
 def play(
-    workflow: Workflow[Any, Any], schedule: int, reload: Reload, *, retries: int = 0
+    workflow: Workflow[Any, Any],
+    schedule: int,
+    reload: Reload,
+    *,
+    retries: int = 0,
+    on: type[Board] = Board,
 ) -> tuple[list[bytes], int]:
-    """The journal of a run, and how often it was reloaded. It is retried from anywhere, so many
-    times, once it has ended."""
+    """The journal of a run, action by action, and how often it was reloaded. It is retried from
+    anywhere, so many times, once it has ended."""
     chance, crashes = Random(schedule), Random(schedule + 1)
     cancel_at = chance.choice([None, None, None, chance.randint(1, 12)])
-    board = Board(workflow)
+    board = on(workflow)
     reloads = 0
     for move in range(MOVES * (1 + retries)):
         if board.run.status != "running":
@@ -56,7 +62,7 @@ def play(
             reloads += 1
         _move(board, chance, cancel=move == cancel_at)
     board.machine.close()
-    return [msgspec.json.encode(transition) for transition in board.journal], reloads
+    return [msgspec.json.encode(plain(transition)) for transition in board.journal], reloads
 
 
 def _check_undone(board: Board) -> None:

@@ -15,6 +15,7 @@ import pytest
 
 from bench import __main__ as bench
 from bench import (
+    bytecodes,
     crash,
     flows,
     idle,
@@ -77,6 +78,18 @@ def test_a_run_that_was_to_fail_and_does_not_is_no_figure() -> None:
     chain = msgspec.structs.replace(sagas.saga(1), fails=True)
     with pytest.raises(RuntimeError, match="was to fail, and did not"):
         asyncio.run(throughput.measure(chain, [MEMORY], [1], TINY))
+
+
+@pytest.mark.parametrize("workload", bytecodes.WORKLOADS)
+def test_bytecodes_of_a_step_are_told_apart_from_those_of_a_run_beside_its_steps(
+    workload: str,
+) -> None:
+    counted = asyncio.run(bytecodes.count(bytecodes.WORKLOADS[workload], "memory:"))
+    step = "sagas.py:bare" if workload == "saga" else "chains.py:nothing"
+    assert counted.step[step] > 0
+    assert counted.run[step] == 0
+    assert counted.run["starting.py:begin"] > 0
+    assert counted.step["starting.py:begin"] == 0
 
 
 def test_sagas_of_every_length_are_measured() -> None:

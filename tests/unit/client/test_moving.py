@@ -58,7 +58,7 @@ def test_an_ended_run_comes_in_whole_and_its_retention_begins_anew() -> None:
             assert await client.get("one", "1").result() == {"a": BIG}
         assert await saved(here, ("one", "1")) == [one]
         run_ = here._runs[one.run.key]
-        assert run_.purge_at == here.now() + 3600 * 1_000_000
+        assert run_.finish.purge_at == here.now() + 3600 * 1_000_000
         assert run_.ready_at == NEVER
 
     run(main())

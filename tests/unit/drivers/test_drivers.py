@@ -34,7 +34,7 @@ from perdure.drivers import (
     driver_as,
 )
 from perdure.model.definition import Definition
-from perdure.model.errors import NoCases
+from perdure.model.errors import InvalidId, NoCases
 from perdure.model.failure import FailureRecord
 from perdure.model.protocols import fits
 from perdure.stores.memory import MemoryStore
@@ -144,6 +144,8 @@ def test_a_client_over_somebody_else_s_engine_keeps_types_and_errors() -> None:
             assert failed.value.kind == "negative"
             with pytest.raises(NotFound):
                 await client.get(square, "none").status()
+            with pytest.raises(InvalidId):
+                await client.get(square, "a\nb").result()
             await run.signal(name, "Ann", dedupe_key="k")
             await run.cancel("enough")
             assert driver.told == [("name", b'"Ann"', "k"), ("cancel", "enough")]

@@ -10,8 +10,8 @@ import pytest
 
 from perdure.flow.step import step
 from perdure.model.policy import Retry
-from perdure.stores.answers import LoadedRun
-from perdure.stores.rows import NEVER, Park, WorkerInfo
+from perdure.stores.answers import LoadedRun, StartDone
+from perdure.stores.rows import NEVER, NewRun, Park, WorkerInfo
 from tests.virtual.engines import engine_on, graph, task, wait_for
 from tests.virtual.loop import VirtualClock, run, settle
 from tests.virtual.stores import LateStore, VirtualStore
@@ -187,5 +187,23 @@ def test_a_retry_given_up_twice_keeps_no_run_in_hand() -> None:
             store.holding = False
             store.let_go()  # the row is written all the same, before the run is given back
             assert await started.result() == {"slow": "done"}
+
+    run(main())
+
+
+def test_a_run_whose_start_is_answered_late_is_not_given_back_meanwhile() -> None:
+    class AnswersLate(LateStore):
+        def start(self, runs: Sequence[NewRun], done: StartDone) -> None:
+            loop = asyncio.get_running_loop()
+            VirtualStore.start(self, runs, lambda answers: loop.call_later(100, done, answers))
+
+    async def main() -> None:
+        store = AnswersLate()
+        async with engine_on(store, ONE, slow) as engine:
+            started = await engine.start(ONE, id="1")
+            row = await store.describe("one", "1")
+            assert (row.owner, row.epoch) == (engine._shell.worker, 0)
+            assert await started.result() == {"slow": "done"}
+        assert len(begun) == 1
 
     run(main())

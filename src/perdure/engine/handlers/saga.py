@@ -44,8 +44,9 @@ class SagaHandler(StepHandler):
     def __init__(
         self, tasks: TaskHandler, codec: Any = None, values: TypedValues | None = None
     ) -> None:
-        super().__init__(tasks, values)
+        super().__init__(tasks)
         self._codec = codec
+        self._values = values
 
     def run(self, attempt: Attempt, context: StepContext, /) -> Coroutine[Any, Any, Any]:
         """What the step's function returned; what it notes is `attempt.noted`. Raises

@@ -30,9 +30,8 @@ class TypedValues(Protocol):
 class StepHandler:
     """Shares its threads with the TASK nodes' handler, which owns them."""
 
-    def __init__(self, tasks: TaskHandler, values: TypedValues | None = None) -> None:
+    def __init__(self, tasks: TaskHandler) -> None:
         self._tasks = tasks
-        self._values = values
 
     def timeout(self, attempt: Attempt, /) -> int:
         """The attempt's, in µs; 0 = no limit."""
@@ -54,18 +53,32 @@ class StepHandler:
     def run(self, attempt: Attempt, context: StepContext, /) -> Coroutine[Any, Any, Any]:
         """What the step's function returned. Raises Permanent of InvalidRequest when recorded
         arguments do not fit the function (any more), and what the function raised."""
-        step, values, input = attempt.step, self._values, attempt.input
+        step = attempt.step
         try:
-            if values is not None and input is not UNSET:
-                input = values.read(input)
-            args, kwargs = step.packer.unpack(input)
+            args, kwargs = step.packer.unpack(attempt.input)
         except InvalidRequest as error:
             raise Permanent(error) from error
-        done = self._tasks.perform(step, step.fn, step.is_async, context, args, kwargs)
-        return done if values is None else typed(values, done)
+        return self._tasks.perform(step, step.fn, step.is_async, context, args, kwargs)
 
     async def close(self) -> None:
         """The threads are not its own."""
+
+
+class TypedStepHandler(StepHandler):
+    """The same, where the values of workflows have a codec of their own."""
+
+    def __init__(self, tasks: TaskHandler, values: TypedValues) -> None:
+        super().__init__(tasks)
+        self._values = values
+
+    def run(self, attempt: Attempt, context: StepContext, /) -> Coroutine[Any, Any, Any]:
+        """See StepHandler.run."""
+        if attempt.input is not UNSET:
+            try:
+                attempt.input = self._values.read(attempt.input)
+            except InvalidRequest as error:
+                raise Permanent(error) from error
+        return typed(self._values, super().run(attempt, context))
 
 
 async def typed(values: TypedValues, done: Coroutine[Any, Any, Any]) -> Given:

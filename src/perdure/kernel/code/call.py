@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Protocol, Self, TypeAlias
 
 import msgspec
 from msgspec import Raw
@@ -19,7 +19,7 @@ from perdure.kernel.protocol import Handling
 from perdure.model.policy import NO_RETRY, RetryPolicy
 
 if TYPE_CHECKING:
-    from perdure.kernel.code.calls import Calls
+    from perdure.kernel.code.loop import WorkflowLoop
 
 STEP: Final = "step"
 WAIT: Final = "wait"
@@ -29,16 +29,18 @@ SPAWN: Final = "spawn"
 
 
 class Scope(Protocol):
-    """Who has to know which calls are made within it: what they do may have to be taken back."""
+    """Who has to know which calls are made within it: what they do may have to be taken back.
+    `cleaning`: what is called takes back what was done; `undoes`: the first call that it may be
+    of."""
+
+    cleaning: bool
+    undoes: str | None
 
     def made(self, node: str, /) -> None:
         """A call that may have an effect is made."""
 
 
-#: Set where what is called takes back what was done; and what is the first call that it may be of.
-CLEANING: Final[ContextVar[bool]] = ContextVar("perdure_cleaning", default=False)
-UNDOES: Final[ContextVar[str | None]] = ContextVar("perdure_undoes", default=None)
-#: What stands there where it may be of a call before the scope, and nobody says of which.
+#: What `undoes` is where it may be of a call before the scope, and nobody says of which.
 EARLIER: Final = ""
 #: The innermost scope that a call is made in.
 SCOPE: Final[ContextVar[Scope | None]] = ContextVar("perdure_scope", default=None)
@@ -72,6 +74,11 @@ class Call(msgspec.Struct, eq=False):
     kind: str
     input: Raw | None = None
     how: How | None = None
+    task: str = ""
+    #: While it is awaited and has no outcome.
+    future: CallFuture | None = None
+    #: See StepFuture.
+    first: ClassVar[bool] = False
     signal: str | None = None
     due: int | None = None
     index: int = 0
@@ -82,30 +89,60 @@ class Call(msgspec.Struct, eq=False):
     cleaning: bool = False
     #: See CreateTask.undoes.
     undoes: str | None = None
-    task: str = ""
-    #: While it is awaited and has no outcome.
-    future: CallFuture | None = None
 
 
 class CallFuture(asyncio.Future[Any]):
     """Resolves with a step's output (Raw), or with (index, payload or None) of the case that
     ended a wait."""
 
-    __slots__ = ("_calls", "members")
-    _calls: Calls
+    __slots__ = ("members",)
     members: tuple[Call, ...]
 
     def cancel(self, msg: Any = None) -> bool:
         """The code does not want the outcome any more: its calls are given up."""
         if not super().cancel(msg):
             return False
-        self._calls.given_up(self.members)
+        loop: Any = self.get_loop()
+        if loop.alive:
+            loop.timers.given_up(self.members)
         return True
 
 
-def future_of(calls: Calls, members: tuple[Call, ...]) -> CallFuture:
+class StepFuture(CallFuture):
+    """A step's call that is its own future: of most calls nothing else is to be kept. It was asked
+    for live, with nothing around it that has to know, and its first attempt has not ended. It has
+    what a Call has; what it lets a Call say is the same for all of them."""
+
+    __slots__ = ("how", "node", "task")
+    node: str
+    how: How
+    task: str
+    first: ClassVar[bool] = True
+    kind: ClassVar[str] = STEP
+    signal: ClassVar[None] = None
+    child: ClassVar[None] = None
+    cleaning: ClassVar[bool] = False
+
+    @property
+    def future(self) -> Self:
+        """What its outcome resolves."""
+        return self
+
+    @property
+    def members(self) -> tuple[Any, ...]:  # type: ignore[override]  # there is no other
+        """The calls that it resolves."""
+        return (self,)
+
+    def again(self) -> Call:
+        """The call from its second attempt on."""
+        return Call(self.node, STEP, None, self.how, self.task, self)
+
+
+AnyCall: TypeAlias = Call | StepFuture
+
+
+def future_of(loop: WorkflowLoop, members: tuple[Call, ...]) -> CallFuture:
     """A future for these calls. An `__init__` of its own would double what it costs."""
-    future = CallFuture(loop=calls.loop)
-    future._calls = calls
+    future = CallFuture(loop=loop)
     future.members = members
     return future

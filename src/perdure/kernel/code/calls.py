@@ -7,9 +7,10 @@ differs stops the run. Owns node ids and open calls; what resolves them is the m
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextvars import Context
 from hashlib import blake2b
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 from msgspec import Raw
@@ -17,6 +18,7 @@ from msgspec import Raw
 from perdure.kernel.actions import (
     CancelChild,
     CancelTasks,
+    CompleteTask,
     ConsumeSignal,
     CreateTask,
     DispatchTask,
@@ -26,22 +28,26 @@ from perdure.kernel.actions import (
 )
 from perdure.kernel.code.call import (
     CHILD,
-    CLEANING,
     SCOPE,
     SPAWN,
     STEP,
-    UNDOES,
     WAIT,
+    AnyCall,
     Call,
     CallFuture,
+    How,
+    StepFuture,
     future_of,
 )
 from perdure.kernel.code.lines import line_here
-from perdure.kernel.code.loop import Timer, WorkflowLoop
+from perdure.kernel.code.loop import IDLE_CALLBACKS, Timer, WorkflowLoop
 from perdure.kernel.code.stuck import Evicted, Stuck, hot_loop
+from perdure.kernel.code.turns import AT_REST
+from perdure.kernel.events import NodeCompleted
 from perdure.kernel.fold import FOLDS, create_task
+from perdure.kernel.onward import Onward
 from perdure.kernel.protocol import Deps
-from perdure.kernel.run import KeptSignal, Run
+from perdure.kernel.run import KeptSignal, NodeState, Run
 from perdure.model.errors import Canceled
 from perdure.model.failure import FailureRecord
 
@@ -50,18 +56,33 @@ if TYPE_CHECKING:
 
 #: Inputs over this many bytes are compared by a digest: they may stand apart from the journal.
 DIGEST_OVER: Final = 1024
-#: Calls that may be answered from memory alone before the workflow asks for something new.
-ANSWERS_FROM_MEMORY: Final = 10_000
+#: A call that is answered from memory counts for so many callbacks of a loop that never waits.
+ANSWERED: Final = 10
+#: Values that stand apart, while none is needed: most runs need none.
+EMPTY: Final[Mapping[str, Raw]] = MappingProxyType({})
 _NULL: Final = Raw(b"null")
 _GIVEN_UP: Final = FailureRecord(Canceled.kind, "the workflow gave it up", permanent=True)
+
+
+class _Nothing(tuple[()]):
+    """The actions while nothing is decided. What the garbage collector comes by, where a machine
+    is let go of without being closed, may ask for something still: that is nobody's."""
+
+    __slots__ = ()
+
+    def append(self, action: Any) -> None:
+        """It is not recorded."""
+
+
+NOTHING: Final[Any] = _Nothing()
 
 
 class Calls:
     """One run's open calls. `recorded` is set while a recorded transition is replayed."""
 
     __slots__ = (
-        "_answers", "_counts", "_patches", "actions", "deps", "loop", "made", "new_timers",
-        "open", "payloads", "plain", "recorded", "run", "stop_seen", "stuck", "waiting",
+        "_counts", "_patches", "actions", "deps", "loop", "made", "new_timers", "onward", "open",
+        "payloads", "plain", "recorded", "report", "run", "stop_seen", "stuck",
     )  # fmt: skip
 
     def __init__(self, run: Run, deps: Deps) -> None:
@@ -70,23 +91,25 @@ class Calls:
         #: Whether values are recorded as the plain JSON they are.
         self.plain = getattr(deps.codec, "values", None) is None
         self.loop = WorkflowLoop(self)  # type: ignore[abstract]  # the rest is refused
-        self.actions: list[Any] = []
+        self.actions: list[Any] = NOTHING
+        #: The report that is decided on, while nothing follows from it yet; and what that comes to
+        #: while one step was called and nothing more. Then `actions` stands for nothing.
+        self.report: NodeCompleted | None = None
+        self.onward: Onward | None = None
         self.recorded: Recorded | None = None
         #: Why the code cannot go on, once it cannot.
         self.stuck: Stuck | None = None
-        #: Node → its call, while it has no outcome.
-        self.open: dict[str, Call | Timer] = {}
-        #: Signal name → the waits for it, longest waiting first.
-        self.waiting: dict[str, list[Call]] = {}
+        #: Node → its call, while it has no outcome; the one that is open longest first. None is
+        #: open once the code is stuck.
+        self.open: dict[str, AnyCall | Timer] = {}
         #: Payloads of kept signals that stand apart, loaded before the code runs.
-        self.payloads: dict[str, Raw] = {}
+        self.payloads: Mapping[str, Raw] = EMPTY
         #: Whether the code has been told to end.
         self.stop_seen = False
         #: Whether it has made a call that may have an effect.
         self.made = False
         self._patches: dict[str, bool] | None = None
         self._counts: dict[str, int] = {}
-        self._answers = 0
         #: Timers that the code asked for in this turn.
         self.new_timers: list[Timer] | None = None
 
@@ -94,23 +117,53 @@ class Calls:
 
     def named(self, name: str) -> str:
         """The node id of the next call of this name: `name`, `name#2`, `name#3`…"""
-        count = self._counts.get(name, 0) + 1
-        self._counts[name] = count
+        counts = self._counts
+        counts[name] = count = counts.get(name, 0) + 1
         return name if count == 1 else f"{name}#{count}"
+
+    def step(self, node: str, input: Raw | None, how: How) -> CallFuture:
+        """A call of a step that was made live is awaited. Where nothing stands around it, what
+        `dispatch` comes to is made in place."""
+        loop, run = self.loop, self.run
+        nodes = run.nodes
+        if self.stop_seen or not loop.alive or SCOPE.get() is not None or node in nodes:
+            return self.dispatch(Call(node, STEP, input, how))
+        task = self.deps.new_id()
+        self.open[node] = future = StepFuture(loop=loop)
+        future.node = node
+        future.how = how
+        future.task = task
+        self.made = True
+        loop.idle = 0
+        nodes[node] = NodeState(task, "pending", 0, None, 0, run.at)
+        digest = None if input is None else digest_of(input)
+        report = self.report
+        if report is not None:
+            self.report = None
+            self.onward = Onward(
+                run.at, report.task, report.node, task, node, report.output, input, 0,
+                how.queue, how.policy.attempts, digest,
+            )  # fmt: skip
+        else:
+            run.active += 1
+            recording = self.recording()
+            recording.append(CreateTask(task, node, "pending", input, digest=digest))
+            recording.append(DispatchTask(task, node, 0, 0, how.queue, how.policy.attempts))
+        return future
 
     def dispatch(self, call: Call) -> CallFuture:
         """A call of a step or of another run is awaited: it is to run."""
         loop = self.loop
-        future = call.future = future_of(self, (call,))
+        future = call.future = future_of(loop, (call,))
         if not loop.alive:
             return future
-        call.cleaning = self.stop_seen or CLEANING.get()
-        if call.cleaning:
-            call.undoes = UNDOES.get()
-        self.made = True
-        if (scope := SCOPE.get()) is not None:
+        scope = SCOPE.get()
+        call.cleaning = self.stop_seen or (scope is not None and scope.cleaning)
+        if scope is not None:
+            call.undoes = scope.undoes
             scope.made(call.node)
-        loop.idle = self._answers = 0
+        self.made = True
+        loop.idle = 0
         if self.recorded is not None:
             self.recorded.match_step(call)  # which may name it otherwise
         else:
@@ -131,7 +184,7 @@ class Calls:
         else:
             created = CreateTask(task, node, "pending", input, digest=digest_of(input))
         create_task(self.run, created)
-        self.actions.append(created)
+        self.recording().append(created)
         if (child := call.child) is not None:
             detached = call.kind == SPAWN
             self.emit(StartChild(task, node, child.definition, child.id, detached))
@@ -148,7 +201,7 @@ class Calls:
         times, then what comes first (D-22)."""
         loop = self.loop
         members = tuple(cases)
-        future = future_of(self, members)
+        future = future_of(loop, members)
         if not loop.alive:
             return future
         for call in members:
@@ -175,7 +228,7 @@ class Calls:
                 self.emit(CreateTask(self.deps.new_id(), call.node, "completed", output=_NULL))
                 self.answer(call, _NULL)
                 return
-        self.loop.idle = self._answers = 0
+        self.loop.idle = 0
         for call in members:
             call.task = self.deps.new_id()
             self.emit(
@@ -188,8 +241,16 @@ class Calls:
     def opened(self, call: Call) -> None:
         """A wait that has begun."""
         self.open[call.node] = call
-        if call.signal is not None:
-            self.waiting.setdefault(call.signal, []).append(call)
+
+    def waiting_for(self, signal: str) -> Call | None:
+        """The wait for a signal that has waited longest. Looked for among all that is open: an
+        index of it would cost every run that waits more than this costs the few that wait for
+        much."""
+        for call in self.open.values():
+            if call.signal == signal:
+                assert isinstance(call, Call)
+                return call
+        return None
 
     def answer(self, call: Call, payload: Raw) -> None:
         """A wait whose outcome was there when it was asked for."""
@@ -199,8 +260,8 @@ class Calls:
 
     def answered(self) -> None:
         """A call was answered from memory. Too many in a row are a loop that never waits."""
-        self._answers += 1
-        if self._answers > ANSWERS_FROM_MEMORY:
+        self.loop.idle += ANSWERED
+        if self.loop.idle > IDLE_CALLBACKS:
             self.give_up_on(hot_loop(line_here()))
 
     def _kept(self, name: str) -> KeptSignal | None:
@@ -233,6 +294,9 @@ class Calls:
         if isinstance(call, Timer):
             self.loop.fire(call)
             return
+        if isinstance(call, StepFuture):
+            call.set_result(output)
+            return
         future = call.future
         assert future is not None
         if call.kind != WAIT:
@@ -247,21 +311,19 @@ class Calls:
         call = self.open.pop(node)
         assert not isinstance(call, Timer), "a loop's timer does not fail"
         assert call.future is not None
-        if call.kind == WAIT:
+        if isinstance(call, Call) and call.kind == WAIT:
             self._won(call)
         call.future.set_exception(error)
 
     def _won(self, call: Call) -> None:
         """The other cases of a wait end with the first: nothing of a loser stays live."""
-        if call.signal is not None:
-            self.forget_wait(call)
         assert call.future is not None
         if len(call.future.members) > 1:
             self.given_up([other for other in call.future.members if other is not call])
 
     # ------------------------------------------------------------------ giving up
 
-    def given_up(self, members: Sequence[Call]) -> None:
+    def given_up(self, members: Sequence[AnyCall]) -> None:
         """The code cancelled the future of these calls: nothing of them stays behind."""
         if not self.loop.alive:
             return
@@ -269,9 +331,7 @@ class Calls:
             if self.open.pop(call.node, None) is not None:
                 self._end(call)
 
-    def _end(self, call: Call) -> None:
-        if call.signal is not None:
-            self.forget_wait(call)
+    def _end(self, call: AnyCall) -> None:
         if self.recorded is not None:
             self.recorded.gave_up(call.node)
         elif call.kind != WAIT:
@@ -280,14 +340,6 @@ class Calls:
             self.emit_for_run(CancelTasks(_GIVEN_UP, (call.node,), "canceled"))
         else:
             self.emit(ResolveWait(call.task, call.node, "canceled", failure=_GIVEN_UP))
-
-    def forget_wait(self, call: Call) -> None:
-        """A wait for a signal has ended."""
-        assert call.signal is not None
-        queue = self.waiting[call.signal]
-        queue.remove(call)
-        if not queue:
-            del self.waiting[call.signal]
 
     # ------------------------------------------------------------------ the loop's timers
 
@@ -322,7 +374,7 @@ class Calls:
         for timer in timers:
             if timer.gone:
                 continue
-            self.loop.idle = self._answers = 0
+            self.loop.idle = 0
             if self.recorded is not None:
                 self.recorded.match_timer(timer)
                 continue
@@ -331,23 +383,39 @@ class Calls:
 
     # ------------------------------------------------------------------ recording
 
+    def recording(self) -> list[Any]:
+        """The actions of the transition in the making, one by one."""
+        if self.report is not None:
+            report, self.report = self.report, None
+            self.run.active -= 1  # nothing stands in its place
+            self.actions = [CompleteTask(report.task, report.node, report.attempt, report.output)]
+        elif self.onward is not None:
+            self.actions, self.onward = self.onward.actions, None
+        return self.actions
+
     def emit(self, action: Any) -> None:
         """Record an action and fold it."""
         FOLDS[type(action)](self.run, action)
-        self.actions.append(action)
+        self.recording().append(action)
 
     emit_for_run = emit
+
+    def at_rest(self) -> None:
+        """The decision is over: nothing is recorded until the next one."""
+        self.report = self.onward = None
+        self.actions = NOTHING
+        self.loop.turn = AT_REST
 
     def forget(self) -> None:
         """The run's code is gone: nothing of it is awaited any more."""
         self.loop.forget_tasks()
         self.open.clear()
-        self.waiting.clear()
 
     def give_up_on(self, stuck: Stuck) -> NoReturn:
         """The code cannot go on; it gets no more answers."""
         if self.stuck is None:
             self.stuck = stuck
+        self.open.clear()
         self.loop.alive = False
         raise Evicted
 

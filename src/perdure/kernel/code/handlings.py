@@ -7,28 +7,27 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from perdure.kernel.code.call import Call
-from perdure.kernel.code.calls import Calls
+from perdure.kernel.code.call import AnyCall
+from perdure.kernel.code.loop import Timer
 from perdure.kernel.protocol import Handling
 
 
 class Handlings(Mapping[str, Handling]):
     """A view of the open step calls."""
 
-    __slots__ = ("_calls",)
+    __slots__ = ("_open",)
 
-    def __init__(self, calls: Calls) -> None:
-        self._calls = calls
+    def __init__(self, open: Mapping[str, AnyCall | Timer]) -> None:
+        self._open = open
 
     def __getitem__(self, node: str) -> Handling:
-        call = self._calls.open[node]
-        how = call.how if type(call) is Call else None
+        how = self._open[node].how
         if how is None:
             raise KeyError(node)
         return how
 
     def __iter__(self) -> Iterator[str]:
-        return (node for node, call in self._calls.open.items() if getattr(call, "how", None))
+        return (node for node, call in self._open.items() if call.how is not None)
 
     def __len__(self) -> int:
         return sum(1 for _ in self)

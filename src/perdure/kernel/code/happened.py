@@ -23,8 +23,9 @@ from perdure.kernel.actions import (
     RetryTask,
     SetPaused,
 )
-from perdure.kernel.code.call import Call
+from perdure.kernel.code.call import StepFuture
 from perdure.kernel.code.children import on_child_finished, on_child_started
+from perdure.kernel.code.loop import Timer
 from perdure.kernel.code.running import Running, stopped
 from perdure.kernel.events import (
     ChildFinished,
@@ -91,7 +92,7 @@ def on_node_completed(machine: Running, event: NodeCompleted) -> str | None:
         calls, node, output = machine.calls, event.node, event.output
         done = CompleteTask(event.task, node, event.attempt, output)
         complete_task(machine.run, done)
-        calls.actions.append(done)
+        calls.recording().append(done)
         calls.completed(node, output)
         machine.run_on()
     return ignored
@@ -104,13 +105,15 @@ def on_node_failed(machine: Running, event: NodeFailed) -> str | None:
         return ignored
     node, failure, calls = event.node, event.failure, machine.calls
     call = calls.open[node]
-    assert isinstance(call, Call) and call.how is not None  # noqa: PT018
+    assert not isinstance(call, Timer) and call.how is not None  # noqa: PT018
     due = None
     if machine.run.stopping is None or call.cleaning:
         state = machine.run.nodes[node]
         due = when_again(call.how.policy, event, state.first_due, machine.now, machine.deps.roll)
     if due is not None:
         calls.emit(RetryTask(event.task, node, event.attempt, failure, due))
+        if isinstance(call, StepFuture):
+            calls.open[node] = call.again()
         return None
     calls.emit(FailTask(event.task, node, event.attempt, failure))
     machine.fail_call(node, failure, event.attempt)
@@ -150,11 +153,10 @@ def on_signal_received(machine: Running, event: SignalReceived) -> str | None:
     if any(kept.id == event.id for kept in machine.run.signals):
         return f"signal {event.id} is kept already: this one is a duplicate"
     calls = machine.calls
-    waiting = calls.waiting.get(event.name)
-    if not waiting:
+    call = calls.waiting_for(event.name)
+    if call is None:
         calls.emit(BufferSignal(event.id, event.name, payload))
         return None
-    call = waiting[0]
     value = payload if payload is not None else Raw(b"null")
     calls.emit(ResolveWait(call.task, call.node, "completed", output=value))
     calls.completed(call.node, value)

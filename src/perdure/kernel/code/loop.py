@@ -10,11 +10,12 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from asyncio import events
-from collections.abc import AsyncGenerator, Callable, Coroutine
+from asyncio.events import _get_running_loop, _set_running_loop
+from collections.abc import AsyncGenerator, Callable, Coroutine, Sequence
 from contextvars import Context, copy_context
 from math import isnan
-from typing import Any, Final, Protocol, Self
+from sys import get_asyncgen_hooks, set_asyncgen_hooks
+from typing import Any, ClassVar, Final, Protocol, Self
 
 import msgspec
 
@@ -52,6 +53,11 @@ class Ready(msgspec.Struct, eq=False):
 
 class Timer(Ready, eq=False, kw_only=True):
     """A callback for later. `due` in µs since the epoch; `node` is its place in the journal."""
+
+    #: It is no call: no attempt is executed for it, and none reports.
+    how: ClassVar[None] = None
+    first: ClassVar[bool] = False
+    signal: ClassVar[None] = None
 
     loop: WorkflowLoop
     at: float
@@ -123,45 +129,56 @@ class WorkflowLoop(asyncio.AbstractEventLoop):
         #: Callbacks run since the workflow last asked for something new.
         self.idle = 0
         #: What went wrong where nobody looked, as asyncio tells it.
-        self.untold: list[dict[str, Any]] = []
+        self.untold: Sequence[dict[str, Any]] = ()
         #: A list, replaced as it is worked off: an empty deque takes more than half a kilobyte.
         self._ready: list[Ready] = []
-        #: Those that are not done, by their places, oldest first.
-        self._tasks: dict[int, asyncio.Task[Any]] = {}
-        #: Made for the second task, if there is one.
+        self._main: asyncio.Task[Any] | None = None
+        #: Those beside it that are not done, by their places, oldest first; and the context in
+        #: which they are forgotten. Made for the first of them, if there is one.
+        self._tasks: dict[int, asyncio.Task[Any]] | None = None
         self._plain: Context | None = None
         self._count = 0
 
     # ------------------------------------------------------------------ running
 
-    def run_ready(self) -> None:
-        """Run until nothing is ready. Raises HotLoop when there is no end to it."""
-        if not self._ready:
+    def run_ready(
+        self, context: Context | None = None, callback: Any = None, argument: Any = None
+    ) -> None:
+        """Run a callback in its context, if one is given, and then on until nothing is ready.
+        Raises HotLoop when there is no end to it."""
+        if context is None and not self._ready:
             return
-        before = events._get_running_loop()
-        hooks = sys.get_asyncgen_hooks()
-        events._set_running_loop(self)
-        sys.set_asyncgen_hooks(_ignore, self._finalize)
-        outer = _leave() if SWAPS else None
-        turn, self.turn = self.turn, RUNNING
+        before = _get_running_loop()
+        hooks = get_asyncgen_hooks()
+        _set_running_loop(self)
+        set_asyncgen_hooks(_ignore, self._finalize)
+        if SWAPS:
+            outer = _leave()
+        self.turn = RUNNING
         try:
-            while self._ready:
-                ready, self._ready = self._ready, []
-                for handle in ready:
-                    if not self.alive:
-                        return
-                    if handle.gone:
-                        continue
-                    self.idle += 1
-                    if self.idle > IDLE_CALLBACKS:
-                        raise HotLoop
-                    handle.context.run(handle.callback, *handle.args)
+            if context is not None:
+                context.run(callback, argument)
+            if self._ready:
+                self._run_all()
         finally:
-            self.turn = turn
+            self.turn = DECIDING
             if SWAPS:
                 _enter(outer)
-            sys.set_asyncgen_hooks(*hooks)
-            events._set_running_loop(before)
+            set_asyncgen_hooks(*hooks)
+            _set_running_loop(before)
+
+    def _run_all(self) -> None:
+        while self._ready:
+            ready, self._ready = self._ready, []
+            for handle in ready:
+                if not self.alive:
+                    return
+                if handle.gone:
+                    continue
+                self.idle += 1
+                if self.idle > IDLE_CALLBACKS:
+                    raise HotLoop
+                handle.context.run(handle.callback, *handle.args)
 
     def _finalize(self, generator: AsyncGenerator[Any, Any]) -> None:
         if self.alive:
@@ -177,11 +194,14 @@ class WorkflowLoop(asyncio.AbstractEventLoop):
     @property
     def tasks(self) -> list[asyncio.Task[Any]]:
         """The tasks that are not done, oldest first."""
-        return [task for task in self._tasks.values() if not task.done()]
+        tasks = [] if self._main is None or self._main.done() else [self._main]
+        if self._tasks:
+            tasks += [task for task in self._tasks.values() if not task.done()]
+        return tasks
 
     def forget_tasks(self) -> None:
         """The run has ended: its tasks are nobody's any more."""
-        self._tasks.clear()
+        self._main = self._tasks = None
         self._ready.clear()
 
     def release(self) -> None:
@@ -242,33 +262,35 @@ class WorkflowLoop(asyncio.AbstractEventLoop):
             coro.close()
             return self.create_future()  # type: ignore[return-value]  # it never ends
         task = self._new_task(coro, name, context)
+        if self._tasks is None:
+            self._tasks, self._plain = {}, Context()
+        self._tasks[task.place] = task
         # One that is done is nobody's but the code's: if it failed and is let go of unseen, asyncio
         # tells.
-        if self._plain is None:
-            self._plain = Context()
         task.add_done_callback(self._forget, context=self._plain)
         return task
 
     def begin(self, coro: Coroutine[Any, Any, Any]) -> asyncio.Task[Any]:
         """The run's first task, with whose end all ends."""
         context = copy_context()
-        context.run(SCOPE.set, None)  # whatever runs in its name stands in scopes of its own
-        return self._new_task(coro, "main", context)
+        if SCOPE.get() is not None:  # whatever runs in its name stands in scopes of its own
+            context.run(SCOPE.set, None)
+        self._main = self._new_task(coro, "main", context)
+        return self._main
 
     def _new_task(
         self, coro: Coroutine[Any, Any, Any], name: str | None, context: Context | None
     ) -> WorkflowTask:
         # asyncio's own default counts all tasks of the process: not the same on replay.
         self._count += 1
-        task = WorkflowTask(
+        return WorkflowTask(
             self.salt + self._count, coro, loop=self, name=name or f"task-{self._count}",
             context=context,
         )  # fmt: skip
-        self._tasks[task.place] = task
-        return task
 
     def _forget(self, task: Any) -> None:
-        self._tasks.pop(task.place, None)
+        if self._tasks is not None:
+            self._tasks.pop(task.place, None)
 
     #: Never: slow callbacks are the engine's to notice. Every future asks: `bool()` is no call of
     #: ours.
@@ -285,7 +307,7 @@ class WorkflowLoop(asyncio.AbstractEventLoop):
     def call_exception_handler(self, context: dict[str, Any]) -> None:
         """Keep what asyncio has to tell, the first time; the engine logs it."""
         if self.alive and self.timers.recorded is None:
-            self.untold.append(context)
+            self.untold = (*self.untold, context)
 
     def default_exception_handler(self, context: dict[str, Any]) -> None:
         """The same."""

@@ -1,27 +1,25 @@
 """CodeMachine: decides for a run of a workflow function by running it on.
 
 An event's outcome resolves the call that awaited it, the code runs until it waits again, and what
-it asked for on the way is the transition. Decisions cannot be rolled back, since code ran: so
-everything that can be refused or has to be loaded comes before, and code that cannot go on stops
-the run with nothing recorded (`Stuck`).
+it asked for on the way is the transition. What is most often decided, that a step completed at its
+first attempt, is decided in place; all else, and whatever is out of the ordinary, by the handlers
+(deciding.py). Both come to the same, action for action.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, Final
+from typing import Any
 
-from perdure.kernel.actions import ResolveWait, Transition
-from perdure.kernel.code.codeless import decide_without_code
-from perdure.kernel.code.happened import HANDLERS
-from perdure.kernel.code.reopening import on_run_retried
+from perdure.kernel.actions import Transition
+from perdure.kernel.code.calls import NOTHING
+from perdure.kernel.code.deciding import decide_generally
 from perdure.kernel.code.running import Running
-from perdure.kernel.code.turns import AT_REST, DECIDING
-from perdure.kernel.events import Event, RunRetried
+from perdure.kernel.code.turns import AT_REST
+from perdure.kernel.events import Event, NodeCompleted
+from perdure.kernel.onward import Decided
 from perdure.kernel.protocol import Decision, Load
-from perdure.model.errors import InvalidRequest, StoreError
-
-_HANDLERS: Final[dict[type, Callable[[Any, Any], Any]]] = {**HANDLERS, RunRetried: on_run_retried}
+from perdure.kernel.run import NodeState
+from perdure.model.errors import StoreError
 
 
 class CodeMachine(Running):
@@ -29,41 +27,47 @@ class CodeMachine(Running):
 
     __slots__ = ()
 
-    def decide(self, event: Event) -> Transition | Load:
+    def decide(self, event: Event) -> Decided | Load:
         """See kernel.protocol.Machine.decide. Raises Stuck too: the run stalls. With code that was
         given up, only the run's end is decided."""
-        handler = decide_without_code if self.given_up else _HANDLERS.get(type(event))
-        if handler is None:
-            raise InvalidRequest(f"unknown event {type(event).__name__}")
-        calls, run = self.calls, self.run
-        if run.signals and not self.given_up:
-            apart = [kept.id for kept in run.signals if kept.payload is None]
-            apart = [id for id in apart if id not in calls.payloads]
-            if apart:
-                return Load(signals=tuple(apart))
-        if calls.stuck is not None and not self.given_up:
-            raise calls.stuck
-        now = self._deps.now()
-        now = max(now, run.at)
-        self.now = now
-        calls.actions = []
-        self._continued = 0
-        before, run.at = run.at, now
-        calls.loop.turn = DECIDING
+        if type(event) is not NodeCompleted:
+            return decide_generally(self, event)
+        run, calls, node, task = self.run, self.calls, event.node, event.task
+        call: Any = calls.open.get(node)
+        if call is None or not call.first or call.task != task or event.attempt or run.signals:
+            return decide_generally(self, event)
         try:
-            ignored = handler(self, event)
-        except BaseException:
+            ((resume, context),) = call._callbacks
+        except (TypeError, ValueError):  # no task awaits it, or several do
+            return decide_generally(self, event)
+        # From here on it is decided. The one task that waits is resumed at once, not by way of the
+        # loop's callbacks; whatever is recorded from here on tells `calls` first.
+        loop, before = calls.loop, run.at
+        loop.now = run.at = now = max(self.deps.now(), before)
+        run.completed = number = run.completed + 1
+        run.nodes[node] = NodeState(task, "completed", 0, None, number)
+        calls.report = event
+        del calls.open[node]
+        call.remove_done_callback(resume)
+        call.set_result(event.output)
+        try:
+            loop.run_ready(context, resume, call)
+            if calls.new_timers or not calls.open or self.root.done():  # type: ignore[union-attr]
+                self.now = now
+                self.turn_over()
+                self.rest()
+                calls = self.calls  # others, where the code began anew
+            made = calls.onward or Transition(now, calls.recording())
+        except BaseException as error:
             run.at = before
+            self.calls.at_rest()
+            self.broken_off(error)
             raise
-        finally:
-            self.calls.loop.turn = AT_REST
-        if ignored is not None:
-            run.at = before
-            return ignored if type(ignored) is Load else Transition(now, [], ignored)
+        calls.onward = None
+        calls.actions = NOTHING
+        calls.loop.turn = AT_REST
         run.crashes = 0
-        calls = self.calls
-        actions, calls.actions = calls.actions, []
-        return Transition(now, actions, None, isinstance(actions[0], ResolveWait))
+        return made
 
     def apply(self, event: Event) -> Decision:
         """See kernel.protocol.Machine.apply."""
@@ -72,9 +76,9 @@ class CodeMachine(Running):
             for id in made.signals:
                 if id not in answer.signals:
                     raise StoreError(f"the recorded payload of signal {id} was not found")
-                self.calls.payloads[id] = answer.signals[id]
             for node in made.outputs:
                 if node not in answer.outputs:
                     raise StoreError(f"the recorded output of node {node} was not found")
-                self.outputs[node] = answer.outputs[node]
+            self.calls.payloads = {**self.calls.payloads, **answer.signals}
+            self.outputs = {**self.outputs, **answer.outputs}
         return made

@@ -7,7 +7,7 @@ it go on stands in happened.py.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine, Generator, Sequence
+from collections.abc import Coroutine, Generator, Mapping, Sequence
 from typing import Any, Final, Protocol
 from zlib import crc32
 
@@ -24,8 +24,8 @@ from perdure.kernel.actions import (
     RequestStop,
     ResolveWait,
 )
-from perdure.kernel.code.call import Call
-from perdure.kernel.code.calls import Calls
+from perdure.kernel.code.call import AnyCall, Call
+from perdure.kernel.code.calls import EMPTY, Calls
 from perdure.kernel.code.closing import close
 from perdure.kernel.code.handlings import Handlings
 from perdure.kernel.code.lines import line_in, line_of
@@ -60,7 +60,7 @@ class Program(Protocol):
     def failure(self, error: BaseException, /) -> FailureRecord:
         """What is recorded of the exception that ended the function."""
 
-    def error(self, failure: FailureRecord, call: Call, attempt: int, /) -> BaseException:
+    def error(self, failure: FailureRecord, call: AnyCall, attempt: int, /) -> BaseException:
         """What a call raises that ended so; `attempt` from 1."""
 
 
@@ -68,8 +68,8 @@ class Running:
     """One run's code. `run` is its snapshot; `now` the time of what is being decided, in µs."""
 
     __slots__ = (
-        "_continued", "_deps", "_endless", "_program", "_root", "calls", "given_up", "handlings",
-        "now", "outputs", "past", "run",
+        "_continued", "_endless", "calls", "deps", "given_up", "handlings", "now", "outputs",
+        "past", "program", "root", "run",
     )  # fmt: skip
 
     def __init__(self, program: Program, run: Run, deps: Deps) -> None:
@@ -77,68 +77,71 @@ class Running:
         self.now = 0
         self.calls = Calls(run, deps)
         #: See kernel.protocol.Machine.handlings: of the step calls that have no outcome.
-        self.handlings = Handlings(self.calls)
-        self._program = program
-        self._deps = deps
-        self._root: asyncio.Task[Raw] | None = None
+        self.handlings = Handlings(self.calls.open)
+        self.program = program
+        self.deps = deps
+        #: The function's task, once it has begun.
+        self.root: asyncio.Task[Raw] | None = None
         #: Why the code is not run any more: only the run's end is decided (codeless.py).
         self.given_up = ""
-        #: How often the code has gone on as new within the event being decided.
+        #: How often the code has gone on as new within the turn that is under way.
         self._continued = 0
         #: It was told that nothing can make the code go on.
         self._endless = False
         #: Of a run that has ended and is to be retried: its journal, and recorded outputs that
         #: stand apart from it.
         self.past: Sequence[Decided] = ()
-        self.outputs: dict[str, Raw] = {}
+        self.outputs: Mapping[str, Raw] = EMPTY
 
     # ------------------------------------------------------------------ running
 
     def run_on(self) -> None:
         """Let the code run until it waits; record its end if it ended. Raises Stuck."""
-        calls, root = self.calls, self._root
-        calls.loop.now = self.now
-        try:
-            calls.loop.run_ready()
-        except HotLoop:
-            self._hot()
-        except (SystemExit, KeyboardInterrupt) as error:
-            self._ends_process(error)
-            raise
-        if calls.stuck is not None or calls.new_timers:
-            self._turn_over()
-        if root is not None:
-            if root.done():
-                self._finish(root)
-            elif not calls.open and not self._endless:
-                self._waits_for_ever(root)
+        self.calls.loop.now = self.now
+        self._turn()
+        self.rest()
 
     def _turn(self) -> None:
         try:
             self.calls.loop.run_ready()
-        except HotLoop:
-            self._hot()
-        except (SystemExit, KeyboardInterrupt) as error:
-            self._ends_process(error)
+        except BaseException as error:
+            self.broken_off(error)
             raise
-        self._turn_over()
+        self.turn_over()
 
-    def _ends_process(self, error: BaseException) -> None:
-        """The code stands half-way: nothing more may be decided with it."""
-        self.calls.stuck = Interrupted("the process ends in the middle of a turn")
-        if isinstance(error, SystemExit):
-            self._deps.told(self.run, exits(error.code, line_in(error)))
+    def broken_off(self, error: BaseException) -> None:
+        """A turn ended by this error, which is to be raised on. Raises Stuck instead where the code
+        runs on and on."""
+        calls = self.calls
+        if isinstance(error, HotLoop):
+            stuck = calls.stuck = calls.stuck or hot_loop(line_of(self.root))
+            close(calls)
+            raise stuck from None
+        ends = isinstance(error, SystemExit | KeyboardInterrupt)
+        if ends and not isinstance(calls.stuck, Interrupted):
+            # It stands half-way: nothing more may be decided with it.
+            calls.stuck = Interrupted("the process ends in the middle of a turn")
+            calls.open.clear()
+            if isinstance(error, SystemExit):
+                self.deps.told(self.run, exits(error.code, line_in(error)))
+
+    def rest(self) -> None:
+        """The code waits, or has ended."""
+        root = self.root
+        if root is None:
+            return
+        if root.done():
+            self._finish(root)
+        elif not self.calls.open and not self._endless:
+            self._waits_for_ever(root)
 
     def _waits_for_ever(self, root: asyncio.Task[Raw]) -> None:
         if self.run.stopping is None:  # its end comes with its time to clean up
             self._endless = True
-            self._deps.told(self.run, endless(line_of(root)))
+            self.deps.told(self.run, endless(line_of(root)))
 
-    def _hot(self) -> None:
-        calls = self.calls
-        calls.stuck = calls.stuck or hot_loop(line_of(self._root))
-
-    def _turn_over(self) -> None:
+    def turn_over(self) -> None:
+        """What the code asked for at last is recorded. Raises Stuck, if it is."""
         calls = self.calls
         stuck = calls.stuck
         if stuck is None:
@@ -152,7 +155,7 @@ class Running:
         loop = self.calls.loop
         loop.began = loop.now = self.now
         loop.salt = _salt(self.run)
-        self._root = loop.begin(self._program.main(self.calls))
+        self.root = loop.begin(self.program.main(self.calls))
 
     #: See kernel.protocol.Machine.may_ask.
     may_ask: Final = True
@@ -185,10 +188,10 @@ class Running:
         if self._continued > _CONTINUED_AT_ONCE:
             before.stuck = hot_loop(" through continue_as_new")
             raise before.stuck
-        calls = self.calls = Calls(run, self._deps)
-        self.handlings = Handlings(calls)
-        calls.actions, calls.payloads = before.actions, before.payloads
-        kept, limit = run.signals, self._program.max_duration
+        calls = self.calls = Calls(run, self.deps)
+        self.handlings = Handlings(calls.open)
+        calls.actions, calls.payloads = before.recording(), before.payloads
+        kept, limit = run.signals, self.program.max_duration
         calls.emit(
             Continued(
                 run.definition, run.id, run.version, run.hash, run.python, input,
@@ -203,6 +206,7 @@ class Running:
         calls.emit(BeginRun())
         self.begin()
         self.run_on()
+        self._continued -= 1
 
     def _wind_up(self) -> None:
         """Tasks that the function did not wait for are cancelled, calls given up."""
@@ -230,7 +234,7 @@ class Running:
             return FinishRun("failed", failure=FailureRecord(Canceled.kind, message))
         error = root.exception()
         if error is not None:
-            return FinishRun("failed", failure=self._program.failure(error))
+            return FinishRun("failed", failure=self.program.failure(error))
         return FinishRun("completed", output=root.result())
 
     def close_down(self, finish: FinishRun) -> None:
@@ -262,7 +266,7 @@ class Running:
         self.replay(script, outputs, {})
         self.calls.loop.turn = AT_REST
 
-    def replay(self, script: Script, outputs: dict[str, Raw], put_off: dict[str, Any]) -> None:
+    def replay(self, script: Script, outputs: Mapping[str, Raw], put_off: dict[str, Any]) -> None:
         """Feed recorded transitions, comparing what the code asks for; what a retry lets it ask
         for again is put off."""
         calls = self.calls
@@ -276,7 +280,7 @@ class Running:
                 for action in transition.actions:
                     self._again(action, outputs, recorded, put_off)
                 self._turn()
-                root = self._root
+                root = self.root
                 if root is not None and calls.loop.alive and not recorded.lenient:
                     if root.done():
                         self._wind_up()
@@ -289,7 +293,7 @@ class Running:
         calls.recorded = None
 
     def _again(
-        self, action: Any, outputs: dict[str, Raw], recorded: Recorded, put_off: dict[str, Any]
+        self, action: Any, outputs: Mapping[str, Raw], recorded: Recorded, put_off: dict[str, Any]
     ) -> None:
         """The part of a recorded transition that made the code go on."""
         calls, kind = self.calls, type(action)
@@ -309,15 +313,15 @@ class Running:
 
     def stop(self) -> None:
         """One CancelledError at the function's current await."""
-        if self._root is not None and not self.calls.stop_seen:
+        if self.root is not None and not self.calls.stop_seen:
             self.calls.stop_seen = True
-            self._root.cancel()
+            self.root.cancel()
 
     def fail_call(self, node: str, failure: FailureRecord, attempt: int) -> None:
         """A call ended badly, for good."""
         call = self.calls.open[node]
-        assert isinstance(call, Call)
-        self.calls.failed(node, self._program.error(failure, call, attempt + 1))
+        assert not isinstance(call, Timer)
+        self.calls.failed(node, self.program.error(failure, call, attempt + 1))
 
     def give_up(self, why: str) -> list[str]:
         """Run the code no more, and let it go; see closing.close."""
@@ -328,21 +332,6 @@ class Running:
     def close(self) -> list[str]:
         """Let the code go; see closing.close."""
         return close(self.calls)
-
-    @property
-    def root(self) -> asyncio.Task[Raw] | None:
-        """The function's task."""
-        return self._root
-
-    @property
-    def program(self) -> Program:
-        """The workflow function."""
-        return self._program
-
-    @property
-    def deps(self) -> Deps:
-        """What the machine is given."""
-        return self._deps
 
 
 def _salt(run: Run) -> int:

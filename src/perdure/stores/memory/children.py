@@ -128,10 +128,12 @@ class Children:
         asker = self._runs.get(asked.parent)
         if asker is None:
             return
-        output = run.output if run.output_at is None else run.payload(*run.output_at)
+        end, apart = run.finish, run.output_at
+        assert end is not None, "it has ended"
+        output = end.output if apart is None else run.payload(*apart)
         self._send(
             finished_message(
-                _name(asker), asked.task, asked.node, run.status, output, run.failure
+                _name(asker), asked.task, asked.node, run.status, output, end.failure
             )
         )  # fmt: skip
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from perdure.stores.answers import Started
+from perdure.stores.answers import RunRow, Started
 from perdure.stores.memory.run import MemoryRun
 from perdure.stores.memory.versions import make_known
 from perdure.stores.moving import SavedPayload, SavedRow, SavedRun
-from perdure.stores.rows import NEVER, JournalRow, NewRun, StoredDefinition
+from perdure.stores.rows import NEVER, Finish, JournalRow, NewRun, StoredDefinition
 
 
 def save(run: MemoryRun, definition: StoredDefinition | None) -> SavedRun:
@@ -63,8 +63,17 @@ def _made(saved: SavedRun, purge_at: int | None) -> MemoryRun:
     made.ids = {mail.id: mail.n for mail in saved.mail}
     made.last = saved.journal[-1].seq
     made.claimed_seq = made.last if row.crashes else 0
-    made.ready_at, made.purge_at = NEVER, purge_at
-    for name in ("status", "epoch", "base_seq", "crashes", "finished", "stalled", "output",
-                 "output_at", "failure"):  # fmt: skip
+    made.ready_at = NEVER
+    for name in ("status", "epoch", "base_seq", "crashes", "stalled"):
         setattr(made, name, getattr(row, name))
+    if row.finished is not None:
+        made.ended = _ended(row, row.finished, purge_at)
     return made
+
+
+def _ended(row: RunRow, at: int, purge_at: int | None) -> JournalRow:
+    """What is left to say of the row in which the run ended, as of one that is written."""
+    seq, n = row.output_at or (0, None)
+    keep = NEVER if purge_at is None else purge_at
+    finish = Finish(row.status, keep, row.output, n, row.failure)
+    return JournalRow(row.key, seq, at, "", 0, b"", change=finish)

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 
 from perdure.stores.memory.run import MemoryRun
 from perdure.stores.port import PURGE_AFTER
+from perdure.stores.rows import NEVER
 
 
 class Overdue:
@@ -26,7 +27,7 @@ class Overdue:
         """The run to be purged first; None if there is none. The caller takes it out."""
         if (key := self._known(now)) is not None:
             return key
-        over = [(run.purge_at or 0, key) for key, run in self._runs.items() if _over(run, now)]
+        over = [(_purge_at(run), key) for key, run in self._runs.items() if _over(run, now)]
         self._found = [key for _, key in sorted(over, reverse=True)]
         return self._known(now)
 
@@ -43,8 +44,11 @@ def _over(run: MemoryRun, now: int) -> bool:
     return (
         run.status != "running"
         and run.owner is None
-        and run.purge_at is not None
-        and run.purge_at <= now
-        and run.finished is not None
-        and run.finished <= now - PURGE_AFTER
+        and run.ended is not None
+        and run.ended.at <= now - PURGE_AFTER
+        and _purge_at(run) <= now
     )
+
+
+def _purge_at(run: MemoryRun) -> int:
+    return NEVER if run.finish is None else run.finish.purge_at

@@ -6,6 +6,7 @@ that wait for a signal.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable
 from heapq import heapify, heappop, heappush
 
@@ -50,22 +51,19 @@ class Places:
 
     def __init__(self) -> None:
         self._free: dict[str, _Free] = {}
-        self._held: dict[str, dict[bytes, MemoryRun]] = {}
+        self._held: defaultdict[str, dict[bytes, MemoryRun]] = defaultdict(dict)
 
     def put(self, key: bytes, run: MemoryRun) -> None:
         """The run's owner, status or time may be another than before."""
         owner, before = run.owner, run.listed
         if owner != before:
             if before is not None:
-                self._leave(key, before)
+                del self._held[before][key]
             if owner is not None:
-                held = self._held.get(owner)
-                if held is None:
-                    held = self._held[owner] = {}
-                held[key] = run
+                self._held[owner][key] = run
             run.listed = owner
-        awaited = run.stalled is None or run.ready_at != NEVER
-        if owner is None and run.status == "running" and awaited:
+        free_now = owner is None and run.status == "running"
+        if free_now and (run.stalled is None or run.ready_at != NEVER):
             free = self._free.get(run.new.definition)
             if free is None:
                 free = self._free[run.new.definition] = _Free()
@@ -73,21 +71,22 @@ class Places:
         elif self._free and (free := self._free.get(run.new.definition)):
             free.runs.pop(key, None)
 
+    def hold(self, key: bytes, run: MemoryRun, owner: str) -> None:
+        """A new run has this owner."""
+        self._held[owner][key] = run
+        run.listed = owner
+
     def remove(self, key: bytes, run: MemoryRun) -> None:
         """The run is forgotten."""
         if run.listed is not None:
-            self._leave(key, run.listed)
+            del self._held[run.listed][key]
         if free := self._free.get(run.new.definition):
             free.runs.pop(key, None)
 
-    def _leave(self, key: bytes, owner: str) -> None:
-        held = self._held[owner]
-        del held[key]
-        if not held:
-            del self._held[owner]
-
     def owners(self) -> list[str]:
         """Who holds runs."""
+        for owner in [owner for owner, runs in self._held.items() if not runs]:
+            del self._held[owner]  # not each time that somebody's last run ends
         return list(self._held)
 
     def held(self, owner: str) -> dict[bytes, MemoryRun]:

@@ -31,13 +31,14 @@ _NONE: Final[Mapping[str, int]] = MappingProxyType({})
 
 
 class MemoryRun:
-    """`last`: the number of the last row; `claimed_seq`: the row of the last takeover;
-    `listed`: the owner under whom Places has it."""
+    """`last`: the number of the last row; `claimed_seq`: the row of the last takeover; `ended`: the
+    row on which its Finish rode, None while it goes on; `listed`: the owner under whom Places has
+    it."""
 
     __slots__ = (
-        "base_seq", "claimed_seq", "crashes", "deadline", "epoch", "failure", "finished", "hash",
-        "ids", "journal", "last", "listed", "mailbox", "new", "output", "output_at", "owner",
-        "purge_at", "ready_at", "stalled", "status", "version",
+        "base_seq", "claimed_seq", "crashes", "deadline", "ended", "epoch", "hash", "ids",
+        "journal", "last", "listed", "mailbox", "new", "owner", "ready_at", "stalled", "status",
+        "version",
     )  # fmt: skip
 
     def __init__(self, new: NewRun) -> None:
@@ -53,33 +54,25 @@ class MemoryRun:
         self.base_seq = 1
         self.crashes = 0
         self.claimed_seq = 0
-        self.finished: int | None = None
-        self.purge_at: int | None = None
         self.stalled: str | None = None
-        self.output: bytes | None = None
-        self.output_at: tuple[int, int] | None = None
-        self.failure: bytes | None = None
-        self.last = 0
-        self.journal: dict[int, JournalRow] = {}
+        self.ended: JournalRow | None = None
+        first = new.first
+        self.last = first.seq
+        self.journal = {first.seq: first}
         #: Made when the first message comes: most runs get none.
         self.mailbox: Sequence[Mail] = ()
         self.ids: Mapping[str, int] = _NONE
-        self.append(new.first)
-        if new.first.change is not None:
-            self.change(new.first)
+        if first.change is not None:
+            self.change(first)
 
     # ------------------------------------------------------------------------------- journal
 
     def takes(self, row: JournalRow) -> bool:
         """Whether a row at a free number, with what rides on it, may go in."""
-        running = self.status == "running"
-        owned = self.owner == row.writer and self.epoch == row.epoch
-        fits = (
-            not isinstance(row.change, Reopen)
-            if running
-            else isinstance(row.change, Reopen | Finish)
-        )
-        return owned and fits
+        if self.owner != row.writer or self.epoch != row.epoch:
+            return False
+        kind = type(row.change)
+        return kind is not Reopen if self.status == "running" else kind in (Reopen, Finish)
 
     def append(self, row: JournalRow) -> None:
         """Write a row; what rides on it is for `change`."""
@@ -94,23 +87,22 @@ class MemoryRun:
     def change(self, row: JournalRow) -> None:
         """Carry out what rides on the row; the caller has checked that it may."""
         change = row.change
-        if isinstance(change, Continue):
-            self._begin_at(row.seq, change)
-            return
-        self.owner = None
         if isinstance(change, Finish):
-            self.status = change.status
-            self.ready_at = NEVER
-            self.finished = row.at
-            self.purge_at = change.purge_at
-            self.output = change.output
-            self.output_at = None if change.output_ref is None else (row.seq, change.output_ref)
-            self.failure = change.failure
-            self.version, self.hash = change.version or self.version, change.hash or self.hash
-        elif isinstance(change, Stall):
+            self.owner, self.ready_at = None, NEVER
+            self.status, self.ended = change.status, row
+            if change.version is not None or change.hash is not None:
+                self.version, self.hash = change.version or self.version, change.hash or self.hash
+        elif isinstance(change, Continue):
+            self._begin_at(row.seq, change)
+        elif change is not None:
+            self._let_go(row, change)
+
+    def _let_go(self, row: JournalRow, change: Release | Stall | Reopen) -> None:
+        self.owner = None
+        if isinstance(change, Stall):
             self.ready_at, self.stalled = change.until, change.reason
             self.end_stall(change.seen, row.at)
-        elif isinstance(change, Release | Reopen):
+        else:
             unread = len(self.mailbox) > row.read
             self.ready_at = min(change.ready_at, row.at) if unread else change.ready_at
             if isinstance(change, Reopen):
@@ -124,7 +116,7 @@ class MemoryRun:
     def _reopen(self, change: Reopen) -> None:
         self.status = "running"
         self.version, self.hash, self.deadline = change.version, change.hash, change.deadline
-        self.finished = self.purge_at = self.output = self.output_at = self.failure = None
+        self.ended = None
 
     # ------------------------------------------------------------------------------- owners
 
@@ -202,6 +194,20 @@ class MemoryRun:
 
     # ------------------------------------------------------------------------------- reading
 
+    @property
+    def finish(self) -> Finish | None:
+        """How it ended; None while it goes on."""
+        change = None if self.ended is None else self.ended.change
+        return change if isinstance(change, Finish) else None
+
+    @property
+    def output_at(self) -> tuple[int, int] | None:
+        """Where an output stands that is apart from its row."""
+        row, finish = self.ended, self.finish
+        if row is None or finish is None or finish.output_ref is None:
+            return None
+        return row.seq, finish.output_ref
+
     def rows(self, after: int = 0, limit: int | None = None) -> list[StoredRow]:
         """The first so many rows of the journal after this number, from its base on."""
         first = max(after + 1, self.base_seq)
@@ -213,7 +219,7 @@ class MemoryRun:
 
     def shown(self) -> RunRow:
         """The run row."""
-        new = self.new
+        new, finish = self.new, self.finish
         return RunRow(
             key=new.key,
             definition=new.definition,
@@ -227,13 +233,13 @@ class MemoryRun:
             ready_at=self.ready_at,
             base_seq=self.base_seq,
             crashes=self.in_a_row(),
-            finished=self.finished,
+            finished=None if self.ended is None else self.ended.at,
             deadline=self.deadline,
             stalled=self.stalled,
             metadata=new.metadata,
-            output=self.output,
+            output=None if finish is None else finish.output,
             output_at=self.output_at,
-            failure=self.failure,
+            failure=None if finish is None else finish.failure,
             mail=len(self.mailbox),
             not_before=new.not_before,
         )

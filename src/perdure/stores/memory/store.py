@@ -143,20 +143,26 @@ class MemoryStore:
         return "accepted"
 
     def start(self, runs: Sequence[NewRun], done: StartDone) -> None:
-        done([self._start(new) for new in runs])
-        self._told()
+        done((self._start(runs[0]),) if len(runs) == 1 else list(map(self._start, runs)))
+        if self._children.sent:
+            self._told()
 
     def _start(self, new: NewRun) -> Started:
-        if new.key in self._runs:
-            return Started("mine", new.key)
-        for name in (new.definition, *new.former):
-            if (known := self._ids.get((name, new.id))) is not None:
-                return Started("exists", known)
-        key = self._ids[new.definition, new.id] = new.key
+        key, id = new.key, new.id
+        if key in self._runs:
+            return Started("mine", key)
+        named, ids = (new.definition, id), self._ids
+        for name in (named, *((former, id) for former in new.former)) if new.former else (named,):
+            if name in ids:
+                return Started("exists", ids[name])
+        ids[named] = key
         run = self._runs[key] = MemoryRun(new)
-        self._moved(key, run)
-        if isinstance(new.first.change, Finish):
-            self._children.tell(run)
+        if (owner := run.owner) is not None:
+            self._places.hold(key, run, owner)
+        else:
+            self._moved(key, run)
+            if isinstance(new.first.change, Finish):
+                self._children.tell(run)
         return Started("created", key)
 
     def _start_child(self, start: ChildStart) -> None:
@@ -173,7 +179,8 @@ class MemoryStore:
     def _moved(self, key: bytes, run: MemoryRun) -> None:
         """A run has another owner or time than before."""
         self._places.put(key, run)
-        if self._hints and run.owner is None and run.ready_at <= self.now():
+        due = run.owner is None and run.ready_at != NEVER
+        if due and self._hints and run.ready_at <= self.now():
             self._hints.give()
 
     # ------------------------------------------------------------------------------- mail

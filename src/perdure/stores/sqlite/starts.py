@@ -28,8 +28,8 @@ def start_runs(db: Connection, runs: Sequence[NewRun], after: After) -> list[Sta
     """Insert runs in one transaction; an answer per run, in order. `after`: see commit_rows."""
     if not any(new.former for new in runs):
         try:
-            if len(runs) <= MOST_ROWS and not any(_brings_more(new) for new in runs):
-                insert_runs(db, runs)  # one statement is its own transaction
+            if len(runs) <= MOST_ROWS and not any(map(_brings_more, runs)):
+                _insert(db, runs)  # one statement is its own transaction
             else:
                 with Transaction(db):
                     insert_runs(db, runs)
@@ -46,14 +46,19 @@ def start_runs(db: Connection, runs: Sequence[NewRun], after: After) -> list[Sta
 
 def insert_runs(db: Connection, runs: Sequence[NewRun]) -> None:
     """Insert runs that are not there, each with its first row."""
-    values: Parameters = []
-    for new in runs:
-        values += _run_values(new)
-    insert_many(db, "start", 17, values)
+    _insert(db, runs)
     keep_payloads(db, [new.first for new in runs])
     for new in runs:
         if new.first.change is not None or new.status != "running":
             _end_at_birth(db, new)
+
+
+def _insert(db: Connection, runs: Sequence[NewRun]) -> None:
+    """The runs and their rows, without what these bring besides."""
+    values: Parameters = []
+    for new in runs:
+        values += _run_values(new)
+    insert_many(db, "start", 17, values)
 
 
 def _brings_more(new: NewRun) -> bool:

@@ -33,10 +33,12 @@ from perdure.kernel.events import (
     TimerFired,
 )
 from perdure.kernel.fold import fold
+from perdure.kernel.onward import Decided
 from perdure.kernel.protocol import Deps, Load, Loaded
 from perdure.kernel.run import NodeState, Run
 from perdure.model.durations import SECOND
 from perdure.model.failure import FailureRecord
+from tests.unit.kernel.harness import plain
 
 #: 2025-01-01T00:00:00Z
 NEW_YEAR = 1_735_689_600 * SECOND
@@ -59,7 +61,7 @@ class Board:
         self.deps = Deps(lambda: self.now, self._id, lambda: 0.5, JsonCodec())
         self.run = Run()
         self.machine: CodeMachine = workflow.machine(self.run, self.deps)
-        self.journal: list[Transition] = []
+        self.journal: list[Decided] = []
         deadline = workflow.max_duration
         self.apply(
             RunStarted(
@@ -77,17 +79,18 @@ class Board:
     # ------------------------------------------------------------------ what happens
 
     def apply(self, event: Event) -> Transition:
+        """What the event led to, action by action."""
         decision = self.machine.apply(event)
         try:
             asked = next(decision)
             while True:
                 asked = decision.send(self._answer(asked))
         except StopIteration as stop:
-            transition: Transition = stop.value
+            transition: Decided = stop.value
         if transition.ignored is None:
             self.journal.append(_written(transition))
             assert msgspec.json.encode(fold(self.journal)) == msgspec.json.encode(self.run)
-        return transition
+        return plain(transition)
 
     def _answer(self, asked: Load) -> Loaded:
         raise AssertionError(f"nothing stands apart here, and {asked} is asked for")
@@ -192,7 +195,7 @@ class Board:
         return [(type(a).__name__, getattr(a, "node", "")) for a in self.journal[index].actions]
 
 
-def _written(transition: Transition) -> Transition:
+def _written(transition: Decided) -> Decided:
     """As it is read back from a journal."""
     body, payloads = encode_row([transition])
     assert not payloads, "values here are small"

@@ -100,7 +100,7 @@ def test_code_that_is_right_is_let_go_of_without_a_word(
         board = Board(workflow(max_duration=None)(code))
         before = list(board.journal)
         assert board.machine.close() == []
-        assert board.machine.calls.actions == []
+        assert not board.machine.calls.actions
         assert board.journal == before
         del board
         gc.collect()
@@ -142,7 +142,7 @@ def test_what_it_asks_for_on_its_way_out_has_no_effect() -> None:
 
     board = Board(asks)
     board.machine.close()
-    assert board.machine.calls.actions == []
+    assert not board.machine.calls.actions
     assert list(board.run.nodes) == ["charge"]
 
 
