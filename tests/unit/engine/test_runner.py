@@ -6,6 +6,7 @@ import asyncio
 import gc
 import inspect
 import io
+import itertools
 from contextvars import ContextVar
 from types import CoroutineType
 from typing import Any
@@ -261,7 +262,7 @@ def test_what_begins_beside_an_attempt_that_waits_does_not_wait_for_it(
             *(task(f"n{i}", "sleepy") for i in range(3)),
         ],
         [
-            *(f"{a} {b}" for a, b in zip(chain, chain[1:], strict=False)),
+            *(f"{a} {b}" for a, b in itertools.pairwise(chain)),
             *(f"fork n{i}" for i in range(3)),
         ],
     )
