@@ -236,8 +236,12 @@ class Runners:
             except BaseException:  # it ends the process, or that is caught somewhere
                 self.ended(task)
                 raise
-            if waits is not None or self.orders or is_spoilt(task):
+            if waits is not None:
+                if self.orders:
+                    self.start()  # they do not wait for this one
                 return waits
+            if self.orders or is_spoilt(task):
+                return None
             self._kept[task] = last
         if (
             live.under_way is None

@@ -6,6 +6,7 @@ import asyncio
 import gc
 import inspect
 import io
+import itertools
 from contextvars import ContextVar
 from types import CoroutineType
 from typing import Any
@@ -234,5 +235,41 @@ def test_an_attempt_that_cannot_go_on_after_it_waited_stalls_its_run(
             started = await engine.start(one, id="1")
             await asyncio.sleep(5)
             assert (await started.describe()).stalled == "it is gone"
+
+    run(main())
+
+
+@STORES
+@pytest.mark.parametrize("between", [0, 1, 3])
+def test_what_begins_beside_an_attempt_that_waits_does_not_wait_for_it(
+    kind: type[VirtualStore], between: int
+) -> None:
+    @step
+    async def sleepy() -> None:
+        await asyncio.sleep(10)
+
+    @step
+    async def quick() -> None:
+        pass
+
+    chain = ["first", *(f"quick{i}" for i in range(between)), "fork"]
+    wide = graph(
+        "wide",
+        [
+            task("first", "sleepy"),
+            *(task(name, "quick") for name in chain[1:-1]),
+            node("fork", "FORK"),
+            *(task(f"n{i}", "sleepy") for i in range(3)),
+        ],
+        [
+            *(f"{a} {b}" for a, b in itertools.pairwise(chain)),
+            *(f"fork n{i}" for i in range(3)),
+        ],
+    )
+
+    async def main() -> None:
+        async with engine_on(kind(), wide, sleepy, quick) as engine:
+            await engine.run(wide, id="1")
+            assert asyncio.get_running_loop().time() < 21
 
     run(main())
