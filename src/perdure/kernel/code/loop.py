@@ -126,7 +126,7 @@ class WorkflowLoop(asyncio.AbstractEventLoop):
         self.now = self.began = 0
         #: Sets the run's tasks apart from other runs' in sets; the same on replay.
         self.salt = 0
-        #: Callbacks run since the workflow last asked for something new.
+        #: Callbacks run in this turn since the workflow last asked for something new.
         self.idle = 0
         #: What went wrong where nobody looked, as asyncio tells it.
         self.untold: Sequence[dict[str, Any]] = ()
@@ -155,6 +155,7 @@ class WorkflowLoop(asyncio.AbstractEventLoop):
         if SWAPS:
             outer = _leave()
         self.turn = RUNNING
+        self.idle = 0  # a loop without end never leaves its turn
         try:
             if context is not None:
                 context.run(callback, argument)
@@ -267,7 +268,7 @@ class WorkflowLoop(asyncio.AbstractEventLoop):
         self._tasks[task.place] = task
         # One that is done is nobody's but the code's: if it failed and is let go of unseen, asyncio
         # tells.
-        task.add_done_callback(self._forget, context=self._plain)
+        task.add_done_callback(_forgotten, context=self._plain)
         return task
 
     def begin(self, coro: Coroutine[Any, Any, Any]) -> asyncio.Task[Any]:
@@ -287,10 +288,6 @@ class WorkflowLoop(asyncio.AbstractEventLoop):
             self.salt + self._count, coro, loop=self, name=name or f"task-{self._count}",
             context=context,
         )  # fmt: skip
-
-    def _forget(self, task: Any) -> None:
-        if self._tasks is not None:
-            self._tasks.pop(task.place, None)
 
     #: Never: slow callbacks are the engine's to notice. Every future asks: `bool()` is no call of
     #: ours.
@@ -320,6 +317,13 @@ for _method in ADVICE:
 
 def _ignore(_: object) -> None:
     return None
+
+
+def _forgotten(task: Any) -> None:
+    """It is done. No method: each task would have one of its own."""
+    tasks = task.get_loop()._tasks
+    if tasks is not None:
+        tasks.pop(task.place, None)
 
 
 if sys.version_info >= (3, 14):
