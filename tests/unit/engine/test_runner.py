@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import inspect
 import io
 from contextvars import ContextVar
 from types import CoroutineType
@@ -62,24 +63,34 @@ def test_around_a_step_that_waits_no_coroutine_of_the_engine_stands(
     run(main())
 
 
-def test_what_waits_in_a_task_is_shown_with_its_stack() -> None:
+def test_a_task_shows_the_step_that_waits_in_it() -> None:
+    seen: list[str] = []
+
+    def state(task: Any) -> str:
+        return inspect.getcoroutinestate(task.get_coro())
+
     @step
     async def sleepy() -> None:
+        seen.append(state(asyncio.current_task()))
         await asyncio.sleep(10)
+        seen.append(state(asyncio.current_task()))
 
     one = graph("one", [task("sleepy")])
 
     async def main() -> None:
         async with engine_on(VirtualStore(), one, sleepy) as engine:
-            before = asyncio.all_tasks()
             started = await engine.start(one, id="1")
             await asyncio.sleep(0.5)
+            (live,) = engine._shell.live.values()
+            (waits,) = live.runners
+            assert "sleepy() running at" in repr(waits)
+            assert state(waits) == inspect.CORO_SUSPENDED
             shown = io.StringIO()
-            for new in asyncio.all_tasks() - before:
-                new.print_stack(file=shown)
-            assert "in sleepy" in shown.getvalue()
+            waits.print_stack(file=shown)
             assert "await asyncio.sleep(10)" in shown.getvalue()
             await started.result()
+            assert state(waits) == inspect.CORO_CLOSED
+        assert seen == [inspect.CORO_RUNNING, inspect.CORO_RUNNING]
 
     run(main())
 
