@@ -22,7 +22,7 @@ from perdure.engine.clock import Clock
 from perdure.engine.handlers.port import Attempt, Given, Handler, StepNotRegistered
 from perdure.engine.observing import shielded
 from perdure.engine.orders import EngineStep, Order
-from perdure.engine.stepping import Waiting, first_part, told
+from perdure.engine.stepping import Waiting, as_failure, first_part
 from perdure.engine.timeouts import Timeouts
 from perdure.engine.untold import tells_nothing
 from perdure.kernel.events import NodeCompleted, NodeFailed
@@ -106,7 +106,7 @@ class Dispatcher:
         """See Ends.raised."""
         self.left(attempt)
         if isinstance(error, GeneratorExit):
-            error = told(error)
+            error = as_failure(error)
         return self._ended_badly(attempt.order, attempt.step, error, timed_out=attempt.expired)
 
     def left(self, attempt: Waiting) -> None:

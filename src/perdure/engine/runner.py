@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Coroutine
-from types import FrameType
-from typing import Any, Protocol
+from types import CoroutineType
+from typing import Any, Final, Protocol
 
 from perdure.engine.dispatcher import ENDINGS
 from perdure.engine.stepping import OVER, Waiting
@@ -96,15 +96,24 @@ class Runner(Coroutine[Any, Any, None]):
         if part is not None:
             part.close()
 
-    @property
-    def cr_frame(self) -> FrameType | None:
-        """Where it waits: what `Task.print_stack` shows."""
-        part: Any = self._part
-        found: FrameType | None = getattr(getattr(part, "steps", part), "cr_frame", None)
-        return found
+    def __getattr__(self, name: str) -> Any:
+        """`cr_frame`, `cr_running`, `__qualname__` and what else is asked of a task's coroutine, to
+        show it or to know how it stands: as the coroutine that waits here."""
+        part = self._part
+        stands = part if isinstance(part, CoroutineType) else getattr(part, "steps", _ENDED)
+        return getattr(stands, name)
 
     def __await__(self) -> Any:
         raise TypeError("a task runs this: it is not awaited")
 
     def __del__(self) -> None:
         self.close()  # as a coroutine does: what waits here is closed in its own context
+
+
+async def _nothing() -> None:
+    pass
+
+
+#: What a task's coroutine is where none waits.
+_ENDED: Final = _nothing()
+_ENDED.close()

@@ -169,7 +169,8 @@ class Runners:
         live, shell, orders = self._live, self._shell, self.orders
         telemetry, dispatcher = shell.telemetry, shell.dispatcher
         unseen = telemetry is None and OPENTELEMETRY not in sys.modules
-        until = min(until, shell.lease_over)  # a call for each run
+        if shell.lease_over < until:  # noqa: PLR1730  # a call for each run
+            until = shell.lease_over
         made: Any
         for _ in range(0 if live.parking else TURN_STEPS):
             if not orders or self.held or shell.stopping:  # one that is dead has no orders
@@ -235,8 +236,12 @@ class Runners:
             except BaseException:  # it ends the process, or that is caught somewhere
                 self.ended(task)
                 raise
-            if waits is not None or self.orders or is_spoilt(task):
+            if waits is not None:
+                if self.orders:
+                    self.start()  # they do not wait for this one
                 return waits
+            if self.orders or is_spoilt(task):
+                return None
             self._kept[task] = last
         if (
             live.under_way is None

@@ -113,9 +113,10 @@ class SharedRunner:
         """Until some run has attempts; False: another task waits for that already."""
         if self._idle is not None:
             return False
-        self._idle = asyncio.get_running_loop().create_future()
         try:
-            await self._idle
+            while not self._queue:  # another may have been quicker
+                self._idle = asyncio.get_running_loop().create_future()
+                await self._idle
         finally:
             self._idle = None
         return True

@@ -53,7 +53,7 @@ def first_part(
     try:
         return steps, steps.send(None)
     except GeneratorExit as error:
-        raise told(error) from error
+        raise as_failure(error) from error
 
 
 async def _awaited(other: Awaitable[T]) -> T:
@@ -138,7 +138,7 @@ class Waiting(msgspec.Struct, eq=False):
         return 0.0 if queued is None or limit is None else queued.left(limit)
 
 
-def told(error: GeneratorExit) -> Failure:
+def as_failure(error: GeneratorExit) -> Failure:
     """Raised out of a coroutine that nobody closes, it must not look as if somebody did."""
     failure = Failure(str(error), kind="GeneratorExit")
     failure.__cause__ = error

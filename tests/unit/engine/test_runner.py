@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import inspect
 import io
+import itertools
 from contextvars import ContextVar
 from types import CoroutineType
 from typing import Any
@@ -62,24 +64,34 @@ def test_around_a_step_that_waits_no_coroutine_of_the_engine_stands(
     run(main())
 
 
-def test_what_waits_in_a_task_is_shown_with_its_stack() -> None:
+def test_a_task_shows_the_step_that_waits_in_it() -> None:
+    seen: list[str] = []
+
+    def state(task: Any) -> str:
+        return inspect.getcoroutinestate(task.get_coro())
+
     @step
     async def sleepy() -> None:
+        seen.append(state(asyncio.current_task()))
         await asyncio.sleep(10)
+        seen.append(state(asyncio.current_task()))
 
     one = graph("one", [task("sleepy")])
 
     async def main() -> None:
         async with engine_on(VirtualStore(), one, sleepy) as engine:
-            before = asyncio.all_tasks()
             started = await engine.start(one, id="1")
             await asyncio.sleep(0.5)
+            (live,) = engine._shell.live.values()
+            (waits,) = live.runners
+            assert "sleepy() running at" in repr(waits)
+            assert state(waits) == inspect.CORO_SUSPENDED
             shown = io.StringIO()
-            for new in asyncio.all_tasks() - before:
-                new.print_stack(file=shown)
-            assert "in sleepy" in shown.getvalue()
+            waits.print_stack(file=shown)
             assert "await asyncio.sleep(10)" in shown.getvalue()
             await started.result()
+            assert state(waits) == inspect.CORO_CLOSED
+        assert seen == [inspect.CORO_RUNNING, inspect.CORO_RUNNING]
 
     run(main())
 
@@ -223,5 +235,41 @@ def test_an_attempt_that_cannot_go_on_after_it_waited_stalls_its_run(
             started = await engine.start(one, id="1")
             await asyncio.sleep(5)
             assert (await started.describe()).stalled == "it is gone"
+
+    run(main())
+
+
+@STORES
+@pytest.mark.parametrize("between", [0, 1, 3])
+def test_what_begins_beside_an_attempt_that_waits_does_not_wait_for_it(
+    kind: type[VirtualStore], between: int
+) -> None:
+    @step
+    async def sleepy() -> None:
+        await asyncio.sleep(10)
+
+    @step
+    async def quick() -> None:
+        pass
+
+    chain = ["first", *(f"quick{i}" for i in range(between)), "fork"]
+    wide = graph(
+        "wide",
+        [
+            task("first", "sleepy"),
+            *(task(name, "quick") for name in chain[1:-1]),
+            node("fork", "FORK"),
+            *(task(f"n{i}", "sleepy") for i in range(3)),
+        ],
+        [
+            *(f"{a} {b}" for a, b in itertools.pairwise(chain)),
+            *(f"fork n{i}" for i in range(3)),
+        ],
+    )
+
+    async def main() -> None:
+        async with engine_on(kind(), wide, sleepy, quick) as engine:
+            await engine.run(wide, id="1")
+            assert asyncio.get_running_loop().time() < 21
 
     run(main())

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import sys
+from collections.abc import Callable
 from contextvars import ContextVar
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from perdure.engine.shared_runner import SharedRunner
+from perdure.engine.spawned import Spawned
 from perdure.flow.step import step
 from tests.virtual.engines import engine_on, graph, node, task, wait
 from tests.virtual.loop import VirtualLoop, run
@@ -332,5 +336,47 @@ def test_a_run_that_is_being_let_go_is_not_asked_for_attempts_again_and_again() 
             live.pump()
             await started.result()
             assert made == [1]
+
+    run(main())
+
+
+class Begins:
+    """A run whose attempts do not wait: what each does. After one it has had its turn."""
+
+    orders = ()
+    queued = False
+
+    def __init__(self, shared: Any, *attempts: Callable[[], object]) -> None:
+        self.shared = shared
+        self.attempts = list(attempts)
+
+    def advance(self, *_: object) -> None:
+        self.attempts.pop(0)()
+        if self.attempts:
+            self.shared.take(self)
+
+
+def nothing() -> None:
+    return None
+
+
+def test_a_task_that_is_called_where_another_was_quicker_waits_on() -> None:
+    async def main() -> None:
+        tasks = Spawned()
+        shell: Any = SimpleNamespace(spawn=tasks.spawn, tasks=tasks, stopping=False)
+        shared: Any = SharedRunner(shell)
+        later = Begins(shared, nothing)
+
+        def comes_later() -> None:
+            asyncio.get_running_loop().call_soon(shared.take, later)
+
+        shared._spawn()
+        shared._spawn()
+        for one in Begins(shared, nothing, nothing), Begins(shared, comes_later, nothing):
+            shared.take(one)
+        await asyncio.sleep(1)
+        assert not later.attempts
+        assert [task.done() for task in shared._free] == [False], "one is there for what comes"
+        await tasks.end()
 
     run(main())

@@ -13,6 +13,7 @@ import sys
 from asyncio.events import _get_running_loop, _set_running_loop
 from collections.abc import AsyncGenerator, Callable, Coroutine, Sequence
 from contextvars import Context, copy_context
+from functools import partial
 from math import isnan
 from sys import get_asyncgen_hooks, set_asyncgen_hooks
 from typing import Any, ClassVar, Final, Protocol, Self
@@ -133,9 +134,10 @@ class WorkflowLoop(asyncio.AbstractEventLoop):
         #: A list, replaced as it is worked off: an empty deque takes more than half a kilobyte.
         self._ready: list[Ready] = []
         self._main: asyncio.Task[Any] | None = None
-        #: Those beside it that are not done, by their places, oldest first; and the context in
-        #: which they are forgotten. Made for the first of them, if there is one.
+        #: Those beside it that are not done, by their places, oldest first; what forgets one that
+        #: is, and in which context. Made for the first of them, if there is one.
         self._tasks: dict[int, asyncio.Task[Any]] | None = None
+        self._forget: Callable[[Any], None] | None = None
         self._plain: Context | None = None
         self._count = 0
 
@@ -202,7 +204,9 @@ class WorkflowLoop(asyncio.AbstractEventLoop):
 
     def forget_tasks(self) -> None:
         """The run has ended: its tasks are nobody's any more."""
-        self._main = self._tasks = None
+        if self._tasks is not None:
+            self._tasks.clear()
+        self._main = self._tasks = self._forget = None
         self._ready.clear()
 
     def release(self) -> None:
@@ -263,8 +267,9 @@ class WorkflowLoop(asyncio.AbstractEventLoop):
             coro.close()
             return self.create_future()  # type: ignore[return-value]  # it never ends
         task = self._new_task(coro, name, context)
-        if self._tasks is None:
+        if self._tasks is None or self._forget is None:
             self._tasks, self._plain = {}, Context()
+            self._forget = partial(_forget, self._tasks)
         self._tasks[task.place] = task
         # One that is done is nobody's but the code's: if it failed and is let go of unseen, asyncio
         # tells.
@@ -313,6 +318,10 @@ class WorkflowLoop(asyncio.AbstractEventLoop):
 
 for _method in ADVICE:
     setattr(WorkflowLoop, _method, refusal(_method))
+
+
+def _forget(tasks: dict[int, asyncio.Task[Any]], task: Any) -> None:
+    tasks.pop(task.place, None)
 
 
 def _ignore(_: object) -> None:
