@@ -78,7 +78,8 @@ class SharedRunner:
         assert task is not None
         try:
             while queue or await self._wait():
-                if (waits := self._turn(task)) is not None:
+                # What one of several was woken for another may have taken.
+                if queue and (waits := self._turn(task)) is not None:
                     return waits
                 if is_spoilt(task):
                     break  # what began in it cancelled it: it is used no more

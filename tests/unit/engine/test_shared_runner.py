@@ -11,7 +11,7 @@ import pytest
 
 from perdure.flow.step import step
 from tests.virtual.engines import engine_on, graph, node, task, wait
-from tests.virtual.loop import VirtualLoop, run
+from tests.virtual.loop import VirtualLoop, run, settle
 from tests.virtual.stores import LateStore, VirtualStore
 
 STORES = pytest.mark.parametrize("kind", [VirtualStore, LateStore])
@@ -334,3 +334,29 @@ def test_a_run_that_is_being_let_go_is_not_asked_for_attempts_again_and_again() 
             assert made == [1]
 
     run(main())
+
+
+def test_one_that_is_woken_for_what_another_took_waits_again(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    seen: list[Any] = []
+
+    @step
+    async def work() -> None:
+        seen.append(asyncio.current_task())
+
+    one = graph("one", [task("a", "work")])
+
+    async def main() -> None:
+        async with engine_on(VirtualStore(), one, work) as engine:
+            shared = engine._shell.shared_runner
+            shared._spawn()
+            await settle()
+            (waits,) = shared._free
+            shared._spawn()  # it begins before the other is awake
+            await engine.run(one, id="1")
+            await engine.run(one, id="2")
+            assert (seen[0] is waits, seen[1] is waits, waits.done()) == (False, True, False)
+
+    run(main())
+    assert not caplog.records
