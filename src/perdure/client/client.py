@@ -200,7 +200,7 @@ class Client:
         if not isinstance(driver, NativeDriver):  # that one asks as it decides
             definition.check_input(request.input, self._codec)
         run: Run[Any] = Run(self, definition, request.id)
-        there = bool(run._former) and await self._is_there(run)
+        there = run._former and await self._is_there(run)
         if there or not await driver.start(request):
             call.exists()
             await self._exists(run, request, joins=joins)

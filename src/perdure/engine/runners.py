@@ -169,7 +169,8 @@ class Runners:
         live, shell, orders = self._live, self._shell, self.orders
         telemetry, dispatcher = shell.telemetry, shell.dispatcher
         unseen = telemetry is None and OPENTELEMETRY not in sys.modules
-        until = min(until, shell.lease_over)  # a call for each run
+        if shell.lease_over < until:  # noqa: PLR1730  # a call for each run
+            until = shell.lease_over
         made: Any
         for _ in range(0 if live.parking else TURN_STEPS):
             if not orders or self.held or shell.stopping:  # one that is dead has no orders

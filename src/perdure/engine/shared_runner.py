@@ -78,8 +78,7 @@ class SharedRunner:
         assert task is not None
         try:
             while queue or await self._wait():
-                # What one of several was woken for another may have taken.
-                if queue and (waits := self._turn(task)) is not None:
+                if (waits := self._turn(task)) is not None:
                     return waits
                 if is_spoilt(task):
                     break  # what began in it cancelled it: it is used no more
@@ -114,9 +113,10 @@ class SharedRunner:
         """Until some run has attempts; False: another task waits for that already."""
         if self._idle is not None:
             return False
-        self._idle = asyncio.get_running_loop().create_future()
         try:
-            await self._idle
+            while not self._queue:  # another may have been quicker
+                self._idle = asyncio.get_running_loop().create_future()
+                await self._idle
         finally:
             self._idle = None
         return True

@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 
 from perdure.client.engine import Engine
+from perdure.engine import spawned
 from perdure.model.errors import RunFailed, StepFailed
 from tests.property.engine.attempts import Plan, cancels_later, do, made, planned
 from tests.virtual.engines import engine_on, graph, task
@@ -28,11 +29,18 @@ LATE = graph("late", [task("a", "cancels-later", "{{input}}")])
 
 
 @pytest.fixture(autouse=True)
-def quiet() -> Any:
+def quiet(monkeypatch: pytest.MonkeyPatch) -> Any:
+    broken: list[BaseException] = []
+
+    def is_told(text: str, *, exc_info: BaseException) -> None:
+        broken.append(exc_info)
+
+    monkeypatch.setattr(spawned._log, "error", is_told)
     made.clear()
     logging.disable(logging.ERROR)
     yield
     logging.disable(logging.NOTSET)
+    assert not broken, "no task of the engine's fails"
 
 
 class World:

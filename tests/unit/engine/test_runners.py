@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from perdure.engine.runners import ForRow
 from perdure.flow.step import step
 from perdure.model.errors import Failure
 from perdure.model.policy import Retry
@@ -165,15 +166,23 @@ def test_a_step_that_cancels_its_own_task_harms_neither_its_run_nor_others(waits
 
 
 @pytest.mark.rule("D-29")
+@pytest.mark.parametrize("waits", [False, True])
+@pytest.mark.parametrize("turns", [1, 2, 3])
 @pytest.mark.parametrize("kind", [VirtualStore, LateStore])
 def test_what_a_step_leaves_behind_may_cancel_its_task_between_two_steps(
-    kind: type[VirtualStore],
+    kind: type[VirtualStore], turns: int, waits: bool
 ) -> None:
     @step
     async def work() -> None:
-        task = asyncio.current_task()
-        assert task is not None
-        asyncio.get_running_loop().call_soon(task.cancel)
+        if waits:
+            await asyncio.sleep(0)
+        later(turns, asyncio.current_task())
+
+    def later(turns: int, task: Any) -> None:
+        if turns:
+            asyncio.get_running_loop().call_soon(later, turns - 1, task)
+        else:
+            task.cancel()
 
     # Long enough for the moments at which a runner has ended one step and has the next in hand.
     chain = graph("chain", [task(f"n{i}", "work") for i in range(200)])
@@ -181,6 +190,97 @@ def test_what_a_step_leaves_behind_may_cancel_its_task_between_two_steps(
     async def main() -> None:
         async with engine_on(kind(), chain, work) as engine:
             assert await engine.run(chain, id="1", timeout="1h") == {"n199": None}
+
+    run(main())
+
+
+@pytest.mark.rule("D-29")
+def test_a_runner_that_is_cancelled_as_its_row_is_durable_leaves_what_that_starts_to_others(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    woken: list[Any] = []
+
+    def wake(self: ForRow) -> None:
+        own(self)
+        woken.append(self.task.cancel())
+
+    own = ForRow.wake
+    monkeypatch.setattr(ForRow, "wake", wake)
+
+    @step
+    async def work() -> None:
+        await asyncio.sleep(1)
+
+    chain = graph("chain", [task(f"n{i}", "work") for i in range(5)])
+
+    async def main() -> None:
+        async with engine_on(LateStore(), chain, work) as engine:
+            assert await engine.run(chain, id="1", timeout="1h") == {"n4": None}
+        assert len(woken) >= 4
+
+    run(main())
+
+
+def test_no_runner_waits_for_the_row_that_ends_its_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    first: list[Any] = []
+
+    def begin(self: ForRow) -> Any:
+        first.append(self.runners)
+        return own(self)
+
+    own = ForRow.first
+    monkeypatch.setattr(ForRow, "first", begin)
+
+    @step
+    async def work() -> None:
+        await asyncio.sleep(1)
+
+    def chain(length: int) -> Any:
+        return graph(f"chain-{length}", [task(f"n{i}", "work") for i in range(length)])
+
+    async def main() -> None:
+        async with engine_on(LateStore(), chain(1), chain(2), work) as engine:
+            await engine.run(chain(1), id="1")
+            assert first == []
+            await engine.run(chain(2), id="1")
+            assert len(first) == 1
+
+    run(main())
+
+
+@pytest.mark.rule("D-29")
+@pytest.mark.parametrize("kind", [VirtualStore, LateStore])
+def test_a_task_whose_cancelling_a_step_swallowed_is_not_used_again(
+    kind: type[VirtualStore],
+) -> None:
+    seen: list[Any] = []
+
+    @step
+    async def stubborn() -> str:
+        current = asyncio.current_task()
+        assert current is not None
+        seen.append(current)
+        asyncio.get_running_loop().call_later(1, current.cancel)
+        try:
+            await asyncio.sleep(10)
+        except asyncio.CancelledError:
+            return "stays"
+        raise AssertionError("it was not cancelled")
+
+    @step
+    async def after() -> int:
+        current = asyncio.current_task()
+        assert current is not None
+        seen.append(current)
+        await asyncio.sleep(1)
+        return current.cancelling()
+
+    chain = graph("chain", [task("stubborn"), task("after")])
+
+    async def main() -> None:
+        async with engine_on(kind(), chain, stubborn, after) as engine:
+            assert await engine.run(chain, id="1") == {"after": 0}
+        assert seen[0] is not seen[1]
 
     run(main())
 

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import sys
+from collections.abc import Callable
 from contextvars import ContextVar
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from perdure.engine.shared_runner import SharedRunner
+from perdure.engine.spawned import Spawned
 from perdure.flow.step import step
 from tests.virtual.engines import engine_on, graph, node, task, wait
-from tests.virtual.loop import VirtualLoop, run, settle
+from tests.virtual.loop import VirtualLoop, run
 from tests.virtual.stores import LateStore, VirtualStore
 
 STORES = pytest.mark.parametrize("kind", [VirtualStore, LateStore])
@@ -336,27 +340,43 @@ def test_a_run_that_is_being_let_go_is_not_asked_for_attempts_again_and_again() 
     run(main())
 
 
-def test_one_that_is_woken_for_what_another_took_waits_again(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
-    seen: list[Any] = []
+class Begins:
+    """A run whose attempts do not wait: what each does. After one it has had its turn."""
 
-    @step
-    async def work() -> None:
-        seen.append(asyncio.current_task())
+    orders = ()
+    queued = False
 
-    one = graph("one", [task("a", "work")])
+    def __init__(self, shared: Any, *attempts: Callable[[], object]) -> None:
+        self.shared = shared
+        self.attempts = list(attempts)
 
+    def advance(self, *_: object) -> None:
+        self.attempts.pop(0)()
+        if self.attempts:
+            self.shared.take(self)
+
+
+def nothing() -> None:
+    return None
+
+
+def test_a_task_that_is_called_where_another_was_quicker_waits_on() -> None:
     async def main() -> None:
-        async with engine_on(VirtualStore(), one, work) as engine:
-            shared = engine._shell.shared_runner
-            shared._spawn()
-            await settle()
-            (waits,) = shared._free
-            shared._spawn()  # it begins before the other is awake
-            await engine.run(one, id="1")
-            await engine.run(one, id="2")
-            assert (seen[0] is waits, seen[1] is waits, waits.done()) == (False, True, False)
+        tasks = Spawned()
+        shell: Any = SimpleNamespace(spawn=tasks.spawn, tasks=tasks, stopping=False)
+        shared: Any = SharedRunner(shell)
+        later = Begins(shared, nothing)
+
+        def comes_later() -> None:
+            asyncio.get_running_loop().call_soon(shared.take, later)
+
+        shared._spawn()
+        shared._spawn()
+        for one in Begins(shared, nothing, nothing), Begins(shared, comes_later, nothing):
+            shared.take(one)
+        await asyncio.sleep(1)
+        assert not later.attempts
+        assert [task.done() for task in shared._free] == [False], "one is there for what comes"
+        await tasks.end()
 
     run(main())
-    assert not caplog.records

@@ -167,11 +167,33 @@ def test_one_that_has_time_left_is_told_when_that_is_over() -> None:
 def test_of_those_that_are_late_together_the_first_is_told_first() -> None:
     async def main() -> None:
         timeouts, seen = Timeouts(), []
-        for seconds in (1.0, 3.0, 2.0):
-            watch(timeouts, seconds, lambda s=seconds: seen.append(s))
-        timeouts._due, due = lambda now: due(now + 10), timeouts._due  # type: ignore[method-assign]
-        await asyncio.sleep(1)
-        assert seen == [1.0, 2.0, 3.0]
+
+        def begin(seconds: float) -> None:
+            due = asyncio.get_running_loop().time() + seconds
+            watch(timeouts, seconds, lambda: seen.append(due))
+
+        begin(3)
+        await asyncio.sleep(2.5)
+        begin(3)
+        begin(1.5)
+        begin(9)
+        late = [one.deadline for one in timeouts._due(6.0)]
+        assert late == [3, 4, 5.5]
+        assert [one.deadline for one in timeouts._due(12.0)] == [11.5]
+        assert seen == []
+
+    run(main())
+
+
+def test_of_those_that_are_due_together_one_may_end_another() -> None:
+    async def main() -> None:
+        timeouts, seen = Timeouts(), []
+        watch(timeouts, 1.0, lambda: done(second))
+        second = watch(timeouts, 1.0, lambda: seen.append("second"))
+        watch(timeouts, 1.0, lambda: seen.append("third"))
+        await asyncio.sleep(10)
+        assert seen == ["third"]
+        assert not second.expired
 
     run(main())
 

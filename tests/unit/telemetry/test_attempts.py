@@ -318,3 +318,22 @@ def test_a_failure_s_kind_does_not_get_out_either(seen: Collector) -> None:
     assert seen.told("result") == [("result paying", "error", "failed")]
     assert "ann" not in seen.everything()
     assert "4242-1881" not in seen.everything()
+
+
+@pytest.mark.rule("W-60")
+def test_attempts_that_are_seen_begin_in_one_task_like_others(seen: Collector) -> None:
+    tasks: list[Any] = []
+
+    @step
+    async def quick() -> None:
+        tasks.append(asyncio.current_task())
+
+    chain = graph("chain", [task(f"n{i}", "quick") for i in range(3)])
+
+    async def main() -> None:
+        async with engine_on(VirtualStore(), chain, quick, telemetry=seen.telemetry) as engine:
+            await asyncio.gather(*(engine.run(chain, id=str(i)) for i in range(4)))
+
+    run(main())
+    assert (len(tasks), len(set(tasks))) == (12, 1)
+    assert len(seen.spans("step_attempt")) == 12

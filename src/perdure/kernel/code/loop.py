@@ -13,6 +13,7 @@ import sys
 from asyncio.events import _get_running_loop, _set_running_loop
 from collections.abc import AsyncGenerator, Callable, Coroutine, Sequence
 from contextvars import Context, copy_context
+from functools import partial
 from math import isnan
 from sys import get_asyncgen_hooks, set_asyncgen_hooks
 from typing import Any, ClassVar, Final, Protocol, Self
@@ -126,16 +127,17 @@ class WorkflowLoop(asyncio.AbstractEventLoop):
         self.now = self.began = 0
         #: Sets the run's tasks apart from other runs' in sets; the same on replay.
         self.salt = 0
-        #: Callbacks run since the workflow last asked for something new.
+        #: Callbacks run in this turn since the workflow last asked for something new.
         self.idle = 0
         #: What went wrong where nobody looked, as asyncio tells it.
         self.untold: Sequence[dict[str, Any]] = ()
         #: A list, replaced as it is worked off: an empty deque takes more than half a kilobyte.
         self._ready: list[Ready] = []
         self._main: asyncio.Task[Any] | None = None
-        #: Those beside it that are not done, by their places, oldest first; and the context in
-        #: which they are forgotten. Made for the first of them, if there is one.
+        #: Those beside it that are not done, by their places, oldest first; what forgets one that
+        #: is, and in which context. Made for the first of them, if there is one.
         self._tasks: dict[int, asyncio.Task[Any]] | None = None
+        self._forget: Callable[[Any], None] | None = None
         self._plain: Context | None = None
         self._count = 0
 
@@ -155,6 +157,7 @@ class WorkflowLoop(asyncio.AbstractEventLoop):
         if SWAPS:
             outer = _leave()
         self.turn = RUNNING
+        self.idle = 0  # a loop without end never leaves its turn
         try:
             if context is not None:
                 context.run(callback, argument)
@@ -201,7 +204,9 @@ class WorkflowLoop(asyncio.AbstractEventLoop):
 
     def forget_tasks(self) -> None:
         """The run has ended: its tasks are nobody's any more."""
-        self._main = self._tasks = None
+        if self._tasks is not None:
+            self._tasks.clear()
+        self._main = self._tasks = self._forget = None
         self._ready.clear()
 
     def release(self) -> None:
@@ -262,12 +267,13 @@ class WorkflowLoop(asyncio.AbstractEventLoop):
             coro.close()
             return self.create_future()  # type: ignore[return-value]  # it never ends
         task = self._new_task(coro, name, context)
-        if self._tasks is None:
+        if self._tasks is None or self._forget is None:
             self._tasks, self._plain = {}, Context()
+            self._forget = partial(_forget, self._tasks)
         self._tasks[task.place] = task
         # One that is done is nobody's but the code's: if it failed and is let go of unseen, asyncio
         # tells.
-        task.add_done_callback(self._forget, context=self._plain)
+        task.add_done_callback(_forgotten, context=self._plain)
         return task
 
     def begin(self, coro: Coroutine[Any, Any, Any]) -> asyncio.Task[Any]:
@@ -287,10 +293,6 @@ class WorkflowLoop(asyncio.AbstractEventLoop):
             self.salt + self._count, coro, loop=self, name=name or f"task-{self._count}",
             context=context,
         )  # fmt: skip
-
-    def _forget(self, task: Any) -> None:
-        if self._tasks is not None:
-            self._tasks.pop(task.place, None)
 
     #: Never: slow callbacks are the engine's to notice. Every future asks: `bool()` is no call of
     #: ours.
@@ -318,8 +320,19 @@ for _method in ADVICE:
     setattr(WorkflowLoop, _method, refusal(_method))
 
 
+def _forget(tasks: dict[int, asyncio.Task[Any]], task: Any) -> None:
+    tasks.pop(task.place, None)
+
+
 def _ignore(_: object) -> None:
     return None
+
+
+def _forgotten(task: Any) -> None:
+    """It is done. No method: each task would have one of its own."""
+    tasks = task.get_loop()._tasks
+    if tasks is not None:
+        tasks.pop(task.place, None)
 
 
 if sys.version_info >= (3, 14):

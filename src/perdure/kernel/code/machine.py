@@ -40,8 +40,8 @@ class CodeMachine(Running):
             ((resume, context),) = call._callbacks
         except (TypeError, ValueError):  # no task awaits it, or several do
             return decide_generally(self, event)
-        # From here on it is decided. The one task that waits is resumed at once, not by way of the
-        # loop's callbacks; whatever is recorded from here on tells `calls` first.
+        # From here on it is decided: `calls.report` stands for what is recorded of it. The one task
+        # that waits is resumed at once, not by way of the loop's callbacks.
         loop, before = calls.loop, run.at
         loop.now = run.at = now = max(self.deps.now(), before)
         run.completed = number = run.completed + 1

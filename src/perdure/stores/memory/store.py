@@ -152,9 +152,11 @@ class MemoryStore:
         if key in self._runs:
             return Started("mine", key)
         named, ids = (new.definition, id), self._ids
-        for name in (named, *((former, id) for former in new.former)) if new.former else (named,):
-            if name in ids:
-                return Started("exists", ids[name])
+        if named in ids:
+            return Started("exists", ids[named])
+        for former in new.former:
+            if (former, id) in ids:
+                return Started("exists", ids[former, id])
         ids[named] = key
         run = self._runs[key] = MemoryRun(new)
         if (owner := run.owner) is not None:

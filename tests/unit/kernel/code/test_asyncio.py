@@ -10,7 +10,9 @@ import pytest
 
 from perdure import step
 from perdure.flow.context import Context
+from perdure.flow.signal import Signal
 from perdure.flow.workflow import workflow
+from perdure.kernel.code import calls, loop
 from perdure.kernel.code.stuck import Stuck
 from perdure.model.durations import MAX_DURATION
 from tests.unit.kernel.code.board import NEW_YEAR, Board
@@ -233,6 +235,30 @@ def test_a_workflow_that_never_waits_stalls_with_its_line() -> None:
 
     with pytest.raises(Stuck, match=r"hot loop at line \d+ of test_asyncio.py"):
         Board(spins)
+
+
+def test_however_many_calls_end_one_after_another_that_is_no_hot_loop(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(loop, "IDLE_CALLBACKS", 100)
+    monkeypatch.setattr(calls, "IDLE_CALLBACKS", 100)
+
+    @workflow(max_duration=None)
+    async def wide(ctx: Context) -> int:
+        paid = Signal("paid", int)
+        await ctx.wait(paid)
+
+        async def one(amount: int) -> int:
+            await ctx.wait(paid)
+            return await charge(amount) + await ctx.wait(paid)
+
+        return sum(await asyncio.gather(*map(one, range(50))))
+
+    board = Board(wide)
+    board.send("paid", 1)
+    for node in board.pending:  # which asks for nothing new, and is answered from memory
+        board.complete(node, 1)
+    assert board.result == 100
 
 
 def test_tasks_that_the_function_did_not_wait_for_end_with_it() -> None:
