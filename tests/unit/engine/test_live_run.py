@@ -376,6 +376,7 @@ def test_effects_that_cannot_be_carried_out_stall_the_run_with_the_reason(
     async def main() -> None:
         store = kind()
         async with engine_on(store, chain, work) as engine:
+            await engine.run(chain, id="0")  # from now on its start is a straight one
             with monkeypatch.context() as patch:
                 patch.setattr(Effects, "_begin", faulty)
                 started = await asyncio.wait_for(engine.start(chain, id="1"), 60)

@@ -289,7 +289,7 @@ def test_a_start_that_the_store_refuses_at_once_is_told_so_and_leaves_nothing_be
         store = Picky()
         async with engine_on(store, ONE, work) as engine:
             with pytest.raises(InvalidRequest, match="no column holds it"):
-                await engine.start(ONE, id="1")
+                await asyncio.wait_for(engine.start(ONE, id="1"), 60)
             assert not engine._shell.in_hand
             assert not engine._shell.live
             store.refuses = False
