@@ -33,7 +33,7 @@ def call_step(step: Step[..., Any], /, *args: Any, **kwargs: Any) -> Coroutine[A
     loop = _get_running_loop()
     if type(loop) is not WorkflowLoop:
         return step._called_outside(args, kwargs)
-    calls: Any = loop.timers
+    calls: Any = loop.calls
     node, value = calls.named(step._name), step.packer.pack(args, kwargs)
     if calls.recorded is not None or not calls.plain:
         return _call_generally(calls, step, node, value)

@@ -104,7 +104,7 @@ class CallFuture(asyncio.Future[Any]):
             return False
         loop: Any = self.get_loop()
         if loop.alive:
-            loop.timers.given_up(self.members)
+            loop.calls.given_up(self.members)
         return True
 
 

@@ -77,11 +77,12 @@ class Timer(Ready, eq=False, kw_only=True):
         if not self.gone:
             self.gone = True
             if not self.over and self.loop.alive:
-                self.loop.timers.timer_given_up(self)
+                self.loop.calls.timer_given_up(self)
 
 
-class Timers(Protocol):
-    """Who records the loop's timers. `recorded` is None while the run is not replayed."""
+class Recorder(Protocol):
+    """Who records what the code asks for on the loop: the run's Calls, which its futures and step
+    calls reach by `loop.calls`. `recorded` is None while the run is not replayed."""
 
     recorded: Any
 
@@ -118,8 +119,8 @@ class WorkflowLoop(asyncio.AbstractEventLoop):
     """One run's loop. It runs only within `run_ready`, from whatever loop or thread calls that.
     Once it is not `alive`, what is asked for has no effect and never comes."""
 
-    def __init__(self, timers: Timers) -> None:
-        self.timers = timers
+    def __init__(self, calls: Recorder) -> None:
+        self.calls = calls
         self.alive = True
         #: At rest, whatever reaches the loop comes from outside the run.
         self.turn = DECIDING
@@ -210,9 +211,9 @@ class WorkflowLoop(asyncio.AbstractEventLoop):
         self._ready.clear()
 
     def release(self) -> None:
-        """Nothing runs here any more. Who records its timers refers to this loop: left as they
-        are, only the garbage collector would free the two."""
-        vars(self).pop("timers", None)
+        """Nothing runs here any more. Its calls refer to this loop: left as they are, only the
+        garbage collector would free the two."""
+        vars(self).pop("calls", None)
 
     # ------------------------------------------------------------------ what asyncio asks for
 
@@ -252,7 +253,7 @@ class WorkflowLoop(asyncio.AbstractEventLoop):
         if due <= self.now:
             return self.call_soon(callback, *args, context=context)
         context = copy_context() if context is None else context
-        return self.timers.timer_wanted(when, due, callback, args, context)
+        return self.calls.timer_wanted(when, due, callback, args, context)
 
     def create_future(self) -> asyncio.Future[Any]:
         """A future of this loop."""
@@ -308,7 +309,7 @@ class WorkflowLoop(asyncio.AbstractEventLoop):
 
     def call_exception_handler(self, context: dict[str, Any]) -> None:
         """Keep what asyncio has to tell, the first time; the engine logs it."""
-        if self.alive and self.timers.recorded is None:
+        if self.alive and self.calls.recorded is None:
             self.untold = (*self.untold, context)
 
     def default_exception_handler(self, context: dict[str, Any]) -> None:
