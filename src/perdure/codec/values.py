@@ -22,6 +22,7 @@ from msgspec import Raw
 
 from perdure.model.errors import InvalidRequest, PayloadTooLarge
 from perdure.model.names import type_name
+from perdure.model.step_context import StepContext
 
 #: Values up to this many bytes stand in the journal row itself.
 INLINE_LIMIT: Final = 4096
@@ -258,7 +259,7 @@ def _member(path: str, key: object) -> str:
 def _field_names(value: object) -> tuple[str, ...] | None:
     """The fields of a record, whichever kind it is; None if it is not one."""
     if isinstance(value, msgspec.Struct):
-        return value.__struct_fields__
+        return None if isinstance(value, StepContext) else value.__struct_fields__
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         return tuple(field.name for field in dataclasses.fields(value))
     attributes = getattr(type(value), "__attrs_attrs__", None)

@@ -28,14 +28,15 @@ _encode: Final = JsonCodec().encode
 
 
 def call_step(step: Step[..., Any], /, *args: Any, **kwargs: Any) -> Coroutine[Any, Any, Any]:
-    """The coroutine of a step's call. Raises TypeError and InvalidRequest for its arguments."""
+    """The coroutine of a step's call; outside a workflow, of its function. Raises TypeError and
+    InvalidRequest for the arguments."""
     loop = _get_running_loop()
     if type(loop) is not WorkflowLoop:
         return step._called_outside(args, kwargs)
     calls: Any = loop.timers
     node, value = calls.named(step._name), step.packer.pack(args, kwargs)
     if calls.recorded is not None or not calls.plain:
-        return _call_otherwise(calls, step, node, value)
+        return _call_generally(calls, step, node, value)
     input = None if value is NOTHING else Raw(_encode(value))
     return _outcome(calls, node, input, step.how, step.read_output)
 
@@ -44,7 +45,7 @@ async def _outcome(calls: Calls, node: str, input: Raw | None, how: How, read: R
     return read(await calls.step(node, input, how))
 
 
-def _call_otherwise(
+def _call_generally(
     calls: Calls, step: Step[..., Any], node: str, value: Any
 ) -> Coroutine[Any, Any, Any]:
     """The same for a call that is replayed, and for values that a codec writes."""

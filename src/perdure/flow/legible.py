@@ -23,6 +23,7 @@ from perdure.flow.binding import function_signature
 from perdure.flow.shapes import READ_BY_CODECS, StandIn, readable
 from perdure.model.errors import DefinitionError
 from perdure.model.names import type_name
+from perdure.model.step_context import StepContext
 
 _EMPTY: Final = inspect.Parameter.empty
 
@@ -138,6 +139,11 @@ def _walk(info: types.Type, path: str, codec: bool, seen: set[int]) -> Iterator[
     if isinstance(info, types.CustomType):
         yield from _of_class(info.cls, path, codec)
         return
+    if isinstance(info, types.StructType):
+        cls = typing.get_origin(info.cls) or info.cls
+        if issubclass(cls, StepContext):
+            yield from _of_class(cls, path, codec)
+            return
     if isinstance(info, types.SetType | types.FrozenSetType):
         if name := _unhashable(info.item_type):
             yield (

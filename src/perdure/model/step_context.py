@@ -61,6 +61,10 @@ class StepContext(msgspec.Struct, eq=False):
         of = self._of
         return f"<{type(self).__name__} of attempt {of.number + 1} of node {of.node}>"
 
+    def __rich_repr__(self) -> list[tuple[str, Any]]:
+        # A struct's own shows all that it refers to: the engine, and what an input says of secrets.
+        return [("node", self.node), ("attempt", self.attempt)]
+
     @property
     def canceled(self) -> bool:
         """Set when this attempt should stop: its time is over, or the engine shuts down."""

@@ -17,7 +17,9 @@ from hypothesis import strategies as st
 from msgspec import Raw
 
 from perdure.codec.values import DEPTH_LIMIT, PAYLOAD_LIMIT, JsonCodec
+from perdure.engine.handlers.port import Attempt
 from perdure.model.errors import InvalidRequest, PayloadTooLarge
+from perdure.model.step_context import StepContext
 
 CODEC = JsonCodec()
 INTEGERS = st.integers(-(2**63), 2**63 - 1)
@@ -129,8 +131,12 @@ def test_text_that_looks_like_another_key_passes(key: str) -> None:
         ({"a": [Slotted()]}, "value at $.a[0] is of type test_values.Slotted"),
         ([lambda: 0], "value at $[0] is of type function"),
         ({"f": Text("x")}, "value at $.f is of type test_values.Text: convert it"),
+        (
+            {"step": StepContext(Attempt("w", "r", "n", "TASK", "t", 0, object()))},
+            "value at $.step is of type perdure.model.step_context.StepContext: use",
+        ),
     ],
-    ids=["object", "function", "subclass"],
+    ids=["object", "function", "subclass", "attempt"],
 )
 def test_what_cannot_be_encoded_is_named_with_type_and_path(value: object, said: str) -> None:
     assert said.replace("test_values", __name__) in refused(value)

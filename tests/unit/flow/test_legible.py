@@ -15,7 +15,20 @@ from typing import Annotated, Any, Literal, NamedTuple, NoReturn, TypedDict
 import msgspec
 import pytest
 
-from perdure import After, Channel, Codec, Context, Engine, On, Saga, Signal, step, workflow
+from perdure import (
+    After,
+    Channel,
+    Codec,
+    Context,
+    Engine,
+    On,
+    Saga,
+    SagaContext,
+    Signal,
+    StepContext,
+    step,
+    workflow,
+)
 from perdure.flow.registry import Registry
 from perdure.model.errors import DefinitionError, InvalidOptions
 from perdure.stores.memory import MemoryStore
@@ -118,6 +131,8 @@ def refusals(kind: Any) -> list[str]:
         (Iterator[int], "use list[...]: a value is recorded whole"),
         (Awaitable[int], "await it, and use what it gives"),
         (Context, "a step asks current_step()"),
+        (StepContext, "one of perdure.model.step_context.StepContext is made from JSON: it is no"),
+        (list[SagaContext[int]], "perdure.saga.context.SagaContext (at `$[]`) is made"),
         (complex, "one of complex is made"),
         (Filed, "pathlib.Path (at `$.where`) is made"),
         (Filed | Order, "pathlib.Path (at `$.where`) is made"),

@@ -273,7 +273,7 @@ class WorkflowLoop(asyncio.AbstractEventLoop):
         self._tasks[task.place] = task
         # One that is done is nobody's but the code's: if it failed and is let go of unseen, asyncio
         # tells.
-        task.add_done_callback(_forgotten, context=self._plain)
+        task.add_done_callback(self._forget, context=self._plain)
         return task
 
     def begin(self, coro: Coroutine[Any, Any, Any]) -> asyncio.Task[Any]:
@@ -326,13 +326,6 @@ def _forget(tasks: dict[int, asyncio.Task[Any]], task: Any) -> None:
 
 def _ignore(_: object) -> None:
     return None
-
-
-def _forgotten(task: Any) -> None:
-    """It is done. No method: each task would have one of its own."""
-    tasks = task.get_loop()._tasks
-    if tasks is not None:
-        tasks.pop(task.place, None)
 
 
 if sys.version_info >= (3, 14):
