@@ -346,7 +346,7 @@ class Shell:
             epoch=0, seq=1,
         )  # fmt: skip
         self.enter(live, run)
-        if beginning.straight:
+        if beginning.at_a_node:
             self.effects.carry_start(live, beginning.transitions[0])
         else:
             self.effects.carry_out(live, beginning.transitions)

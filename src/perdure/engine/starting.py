@@ -35,7 +35,7 @@ PYTHON = f"{sys.version_info.major}.{sys.version_info.minor}"
 class Beginning(msgspec.Struct, gc=False):
     """A run about to exist: its row, its machine, and what it decided first. A workflow that is
     owned from birth has taken its first turn, unless it is a child; elsewhere its owner begins
-    it. `straight`: nothing was decided but that it begins at one worker node. While the row is
+    it. `at_a_node`: nothing was decided but that it begins at one worker node. While the row is
     being written, `future` is of whoever waits for that; `answer`: the store's, where it came
     before anybody did."""
 
@@ -44,7 +44,7 @@ class Beginning(msgspec.Struct, gc=False):
     machine: Machine
     run: Run
     transitions: list[Transition]
-    straight: bool = False
+    at_a_node: bool = False
     answer: Started | Exception | None = None
     future: asyncio.Future[Started] | None = None
 
