@@ -15,7 +15,7 @@ from typing import Any
 import msgspec
 
 from perdure.codec.journal import encode_row
-from perdure.engine.coding import begun
+from perdure.engine.coding import begun, close
 from perdure.engine.ending import finish_of
 from perdure.kernel.actions import Transition
 from perdure.kernel.events import RunStarted
@@ -47,6 +47,10 @@ class Beginning(msgspec.Struct, gc=False):
     at_a_node: bool = False
     answer: Started | Exception | None = None
     future: asyncio.Future[Started] | None = None
+
+    def close(self) -> None:
+        """It comes to nothing here: its code, which may have begun, does not go on."""
+        close(self.machine, f"{self.row.definition}/{self.row.id}")
 
 
 def begin(

@@ -10,7 +10,9 @@ from typing import Any
 
 import pytest
 
+from perdure.flow.context import Context
 from perdure.flow.step import step
+from perdure.flow.workflow import workflow
 from perdure.model.driving import StartRequest
 from perdure.model.errors import (
     AlreadyStarted,
@@ -257,6 +259,32 @@ def test_closing_while_the_store_is_away_ends_and_says_what_is_lost(
     run(main())
     said = f"did not take the last rows of {SLOW.name}/1: what they say is not recorded"
     assert said in caplog.text
+
+
+def test_code_whose_start_is_not_known_to_be_recorded_is_closed_with_the_engine() -> None:
+    closed: list[str] = []
+
+    @workflow(max_duration=None)
+    async def waits(ctx: Context) -> str:
+        try:
+            return await work()
+        finally:
+            closed.append("closed")
+
+    async def main() -> None:
+        store = LateStore()
+        async with engine_on(store, waits, work, grace=0) as engine:
+            store.holding = True
+            starting = asyncio.ensure_future(engine.start(waits))
+            await settle()
+        assert closed == ["closed"]
+        with pytest.raises(PerdureError, match="whether the run was started is not known"):
+            await starting
+        store.let_go()
+        await settle()
+        assert engine._shell.live == {}
+
+    run(main())
 
 
 def test_who_waits_is_told_that_the_engine_closes() -> None:
