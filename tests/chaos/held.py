@@ -106,7 +106,9 @@ class HoldingStore(SqliteStore):
         def answered(answer: Sequence[Any] | Exception) -> None:
             done(answer)
             said = str(answer) if isinstance(answer, Exception) else " ".join(answer)
-            tell(f"{said}, {self.in_hand()} in hand")
+            # An answer that comes before `commit` returns is acted on after that.
+            loop = asyncio.get_running_loop()
+            loop.call_soon(lambda: tell(f"{said}, {self.in_hand()} in hand"))
 
         return answered
 

@@ -66,9 +66,9 @@ class Seen:
         """See Ends.raised."""
         return self._told(self._ends.raised, attempt, error)
 
-    def left(self, attempt: Waiting) -> None:
-        """See Ends.left."""
-        self._ends.left(attempt)
+    def closed(self, attempt: Waiting) -> None:
+        """See Ends.closed."""
+        self._ends.closed(attempt)
         _ended(self._seen, None)
 
     def _told(

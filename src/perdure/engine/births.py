@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 
 from perdure.engine.claims import MOST_LIVE
-from perdure.engine.coding import close
 from perdure.engine.starting import Beginning
 from perdure.model.definition import Definition
 from perdure.stores.children import STARTED, made_key, started_id
@@ -91,6 +90,5 @@ class Births:
         self._expected.clear()
 
     def _forget(self, one: Expected) -> None:
-        row = one.beginning.row
-        self._shell.in_hand.discard(row.key)
-        close(one.beginning.machine, f"{row.definition}/{row.id}")
+        self._shell.in_hand.discard(one.beginning.row.key)
+        one.beginning.close()

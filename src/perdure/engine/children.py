@@ -17,7 +17,7 @@ import msgspec
 from msgspec import Raw
 
 from perdure.codec.failures import record_failure
-from perdure.engine.coding import BEGIN, begins_at, close
+from perdure.engine.coding import BEGIN, begins_at
 from perdure.engine.starting import begin, to_publish
 from perdure.kernel.actions import (
     CancelChild,
@@ -149,7 +149,7 @@ def _made(
     if owned:
         shell.births.expect(ask.call, beginning)
     else:
-        close(beginning.machine, f"{child.definition}/{child.id}")
+        beginning.close()
     if not shell.claims.serves(definition):
         _log.info(
             "%s/%s is a child of %s/%s and waits for a worker that serves %s: this one does not",

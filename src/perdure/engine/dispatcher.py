@@ -96,7 +96,7 @@ class Dispatcher:
 
     def returned(self, attempt: Waiting, value: Any) -> Report:
         """See Ends.returned."""
-        if attempt.queue is not None:
+        if attempt.queue is not None:  # closed(), without a call for each step
             attempt.queue.pop(attempt, None)
         if attempt.expired:
             _this_task().uncancel()  # it finished all the same: a finished step keeps its outcome
@@ -104,13 +104,13 @@ class Dispatcher:
 
     def raised(self, attempt: Waiting, error: BaseException) -> NodeFailed | None:
         """See Ends.raised."""
-        self.left(attempt)
+        self.closed(attempt)
         if isinstance(error, GeneratorExit):
             error = as_failure(error)
         return self._ended_badly(attempt.order, attempt.step, error, timed_out=attempt.expired)
 
-    def left(self, attempt: Waiting) -> None:
-        """See Ends.left."""
+    def closed(self, attempt: Waiting) -> None:
+        """See Ends.closed. Its time is nobody's business any more."""
         if attempt.queue is not None:
             attempt.queue.pop(attempt, None)
 

@@ -109,7 +109,7 @@ class Effects:
             self._failed(live, error)
 
     def carry_start(self, live: LiveRun, started: Transition) -> None:
-        """The same of a straight start, which opens the run and begins at one node."""
+        """The same of a start that opens the run and begins at one worker node."""
         try:
             created: Any = started.actions[1]
             node = created.node

@@ -53,7 +53,9 @@ BUSY_PAUSE: Final = 0.05
 
 class LiveRun:
     """One run. `seq` is the last journal row that is durable or under way; `run` is the snapshot
-    its machine decides on."""
+    its machine decides on. Some fields are set by the modules beside this one, each its own:
+    `outputs`, `signals` and `settling` as it is loaded, `fetching` by whoever reads, `parking` by
+    parking, `leaving` by leaving, which may also take a row back (`seq`)."""
 
     __slots__ = (
         "_begins", "_busy", "_decided", "_deciding", "_life", "_mailbox", "_pumping", "_read",
@@ -79,9 +81,7 @@ class LiveRun:
         seq: int,
         read: int = 0,
     ) -> None:
-        self.key = key
-        self.run_id = run_id
-        self.workflow = workflow
+        self.key, self.workflow, self.run_id = key, workflow, run_id
         self.definition = definition
         self.machine = machine
         self.run = run

@@ -11,10 +11,15 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Coroutine
 from types import CoroutineType
-from typing import Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol
+
+import msgspec
 
 from perdure.engine.dispatcher import ENDINGS
 from perdure.engine.stepping import OVER, Waiting
+
+if TYPE_CHECKING:
+    from perdure.engine.runners import Runners
 
 
 class Part(Protocol):
@@ -62,7 +67,7 @@ class Runner(Coroutine[Any, Any, None]):
 
     def throw(self, error: Any, value: Any = None, trace: Any = None) -> Any:
         """See Coroutine.throw; tasks throw exceptions, not their types."""
-        part: Any = self._part
+        part: Any = self._part  # as `send` does, which has no call to spare
         try:
             given = part.throw(error)
         except StopIteration as end:
@@ -108,6 +113,45 @@ class Runner(Coroutine[Any, Any, None]):
 
     def __del__(self) -> None:
         self.close()  # as a coroutine does: what waits here is closed in its own context
+
+
+class ForRow(msgspec.Struct, eq=False):
+    """Waits, in a task of a run's, until its row under way is durable: a Part."""
+
+    runners: Runners
+    task: asyncio.Task[None]
+    future: asyncio.Future[None]
+
+    def wake(self) -> None:
+        """Look again."""
+        if not self.future.done():
+            self.future.set_result(None)
+
+    def first(self) -> Any:
+        """See Part.first."""
+        return next(self.future.__await__())
+
+    def send(self, value: Any) -> Any:
+        """See Part.send."""
+        if self.runners.still_waits:
+            self.future = asyncio.get_running_loop().create_future()
+            return self.first()
+        self.runners.waiter = None
+        return OVER
+
+    def throw(self, error: BaseException) -> Any:
+        """See Part.throw."""
+        self.close()
+        self.runners.start()  # one of them may have been meant for this runner
+        raise error
+
+    def close(self) -> None:
+        """See Part.close."""
+        self.runners.waiter = None
+
+    def following(self) -> Part | None:
+        """See Part.following."""
+        return self.runners.next_part(self.task)
 
 
 async def _nothing() -> None:

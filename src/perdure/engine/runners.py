@@ -16,16 +16,15 @@ from collections.abc import Callable, Collection, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
-import msgspec
-
 from perdure.codec.failures import record_failure
 from perdure.engine.attempts import OPENTELEMETRY, observed
 from perdure.engine.dispatcher import ENDINGS, Report
 from perdure.engine.halting import halts
 from perdure.engine.handlers.port import StepNotRegistered
 from perdure.engine.orders import Order
+from perdure.engine.runner import ForRow
 from perdure.engine.shared_runner import TURN_SECONDS, is_spoilt, spoils
-from perdure.engine.stepping import OVER, Waiting
+from perdure.engine.stepping import Waiting
 from perdure.kernel.events import AttemptGivenUp, NodeFailed
 from perdure.model.failure import FailureRecord
 from perdure.model.status import TERMINAL
@@ -197,7 +196,7 @@ class Runners:
                 self._kept[task], self._passing = order, None
                 made.runners, made.task = self, task
                 return made
-            # is_spoilt(): a task that does not wait keeps what was done to it.
+            # Half of is_spoilt() is enough: a cancel stays in a task until that waits.
             if made is None or live.dead or spoils(task):
                 self._useless(order, made)
                 break
@@ -333,45 +332,6 @@ class Runners:
             return
         self.orders.append(order)
         self.start()
-
-
-class ForRow(msgspec.Struct, eq=False):
-    """Waits, in a task of a run's, until its row under way is durable: a runner.Part."""
-
-    runners: Runners
-    task: asyncio.Task[None]
-    future: asyncio.Future[None]
-
-    def wake(self) -> None:
-        """Look again."""
-        if not self.future.done():
-            self.future.set_result(None)
-
-    def first(self) -> Any:
-        """See Part.first."""
-        return next(self.future.__await__())
-
-    def send(self, value: Any) -> Any:
-        """See Part.send."""
-        if self.runners.still_waits:
-            self.future = asyncio.get_running_loop().create_future()
-            return self.first()
-        self.runners.waiter = None
-        return OVER
-
-    def throw(self, error: BaseException) -> Any:
-        """See Part.throw."""
-        self.close()
-        self.runners.start()  # one of them may have been meant for this runner
-        raise error
-
-    def close(self) -> None:
-        """See Part.close."""
-        self.runners.waiter = None
-
-    def following(self) -> Part | None:
-        """See Part.following."""
-        return self.runners.next_part(self.task)
 
 
 def _current_task() -> asyncio.Task[Any] | None:

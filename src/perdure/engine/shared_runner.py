@@ -2,8 +2,8 @@
 
 Most steps of most runs are over before they wait for anything, and a task for each of them, or for
 each run, would cost more than they do. So they begin in one task. An attempt that does wait keeps
-that task from then on: it belongs to its run (see Runners.work), and another one goes on with what
-else is to begin.
+that task from then on: it belongs to its run (see Runners.heard), and another one goes on with
+what else is to begin.
 """
 
 from __future__ import annotations

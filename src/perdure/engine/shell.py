@@ -22,7 +22,7 @@ from perdure.engine.births import Births
 from perdure.engine.children import ask_again
 from perdure.engine.claims import Claims
 from perdure.engine.clock import Clock
-from perdure.engine.coding import begin_at, close
+from perdure.engine.coding import begin_at
 from perdure.engine.dispatcher import Dispatcher
 from perdure.engine.effects import Effects
 from perdure.engine.feed import Feed
@@ -152,7 +152,7 @@ class Shell:
         #: The next number of this worker's tries: (worker, number) tells them apart for ever.
         self.next_commit: Callable[[], int] = count(1).__next__
         self._unsubscribe: Callable[[], None] | None = None
-        self._starting: set[asyncio.Future[Started]] = set()
+        self._starting: dict[asyncio.Future[Started], Beginning] = {}
         #: Answers to what was posted here in this turn of the loop.
         self._delivered: dict[int, Sequence[Posted]] = {}
 
@@ -263,9 +263,10 @@ class Shell:
         """Let everything in memory go; what is not durable never was."""
         self.commits.abandon()
         self.starts.abandon()
-        for future in self._starting:
+        starting, self._starting = self._starting, {}
+        for future, beginning in starting.items():
             _refuse(future, PerdureError(CLOSED_WHILE_STARTING))
-        self._starting.clear()
+            beginning.close()
         for live in list(self.live.values()):
             live.die()
         self.live.clear()
@@ -310,7 +311,7 @@ class Shell:
             return told
         self.in_hand.add(key)  # nobody else has had a turn since the row was submitted
         beginning.future = future = asyncio.get_running_loop().create_future()
-        self._starting.add(future)
+        self._starting[future] = beginning
         return future
 
     def _started(self, beginning: Beginning, answer: Started | Exception) -> None:
@@ -322,7 +323,7 @@ class Shell:
         if future is None:
             beginning.answer = answer
             return
-        self._starting.discard(future)
+        self._starting.pop(future, None)
         if isinstance(answer, Exception):
             _refuse(future, answer)
         elif not future.done():
@@ -335,7 +336,7 @@ class Shell:
         if made and row.owner == self.worker and not self.struck_off:
             self.born(beginning)
         else:
-            close(beginning.machine, f"{row.definition}/{row.id}")
+            beginning.close()
 
     def born(self, beginning: Beginning) -> None:
         """A run was made that this worker owns."""
@@ -345,7 +346,7 @@ class Shell:
             epoch=0, seq=1,
         )  # fmt: skip
         self.enter(live, run)
-        if beginning.straight:
+        if beginning.at_a_node:
             self.effects.carry_start(live, beginning.transitions[0])
         else:
             self.effects.carry_out(live, beginning.transitions)

@@ -15,7 +15,7 @@ from typing import Any
 import msgspec
 
 from perdure.codec.journal import encode_row
-from perdure.engine.coding import begun
+from perdure.engine.coding import begun, close
 from perdure.engine.ending import finish_of
 from perdure.kernel.actions import Transition
 from perdure.kernel.events import RunStarted
@@ -35,7 +35,7 @@ PYTHON = f"{sys.version_info.major}.{sys.version_info.minor}"
 class Beginning(msgspec.Struct, gc=False):
     """A run about to exist: its row, its machine, and what it decided first. A workflow that is
     owned from birth has taken its first turn, unless it is a child; elsewhere its owner begins
-    it. `straight`: nothing was decided but that it begins at one worker node. While the row is
+    it. `at_a_node`: nothing was decided but that it begins at one worker node. While the row is
     being written, `future` is of whoever waits for that; `answer`: the store's, where it came
     before anybody did."""
 
@@ -44,9 +44,13 @@ class Beginning(msgspec.Struct, gc=False):
     machine: Machine
     run: Run
     transitions: list[Transition]
-    straight: bool = False
+    at_a_node: bool = False
     answer: Started | Exception | None = None
     future: asyncio.Future[Started] | None = None
+
+    def close(self) -> None:
+        """It comes to nothing here: its code, which may have begun, does not go on."""
+        close(self.machine, f"{self.row.definition}/{self.row.id}")
 
 
 def begin(

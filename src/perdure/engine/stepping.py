@@ -69,7 +69,7 @@ class Ends(Protocol):
     def raised(self, attempt: Waiting, error: BaseException, /) -> Report | None:
         """It raised this."""
 
-    def left(self, attempt: Waiting, /) -> None:
+    def closed(self, attempt: Waiting, /) -> None:
         """It was closed: it comes to nothing."""
 
 
@@ -120,7 +120,7 @@ class Waiting(msgspec.Struct, eq=False):
 
     def close(self) -> None:
         """See Part.close. It has no outcome."""
-        self.ends.left(self)
+        self.ends.closed(self)
         self.context.run(self.steps.close)
 
     def following(self) -> Part | None:

@@ -99,8 +99,20 @@ def test_sagas_of_every_length_are_measured() -> None:
         ("saga of 5", "memory, 64 runs"),
         ("saga of 50", "memory, 1 run"),
         ("saga of 50", "memory, 64 runs"),
+        ("saga", "memory, 1 run: a step alone"),
+        ("saga", "memory, 1 run: start and end"),
+        ("saga", "memory, 64 runs: a step alone"),
+        ("saga", "memory, 64 runs: start and end"),
     ]
-    assert all(figure.met is not None for figure in figures)
+    assert [figure.met is not None for figure in figures] == [False] * 2 + [True] * 2 + [False] * 4
+
+
+def test_what_a_step_costs_is_told_apart_from_what_its_run_does() -> None:
+    # 10 µs a step, 100 µs a run
+    short = Figure("saga of 5", "memory, 1 run", 5e6 / 150, "nodes/s")
+    long = Figure("saga of 50", "memory, 1 run", 50e6 / 600, "nodes/s")
+    step, run = sagas.apart(short, long)
+    assert (round(step.value, 6), round(run.value, 6)) == (10.0, 100.0)
 
 
 def test_naps_are_measured_in_memory_beside_bare_tasks(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -321,38 +321,45 @@ def test_a_fault_of_the_machinery_stalls_the_run_with_the_reason(
     run(main())
 
 
+@pytest.mark.parametrize("kind", [VirtualStore, LateStore])
+@pytest.mark.parametrize("nodes", ["a", "ab"], ids=["an end", "a step further"])
 def test_a_decision_that_cannot_be_written_as_a_row_stalls_the_run_with_the_reason(
-    monkeypatch: pytest.MonkeyPatch,
+    monkeypatch: pytest.MonkeyPatch, kind: type[VirtualStore], nodes: str
 ) -> None:
     @step
     async def work() -> None:
         await asyncio.sleep(1)
 
-    one = graph("one", [task("a", "work")])
+    chain = graph("chain", [task(name, "work") for name in nodes])
 
     def faulty(transitions: Any) -> Any:
         if transitions[-1].actions:
             raise OverflowError("a number that no row can hold")
         return encode_row(transitions)
 
+    def faulty_onward(onward: Any) -> Any:
+        raise OverflowError("a number that no row can hold")
+
     async def main() -> None:
-        store = LateStore()
-        async with engine_on(store, one, work) as engine:
-            started = await engine.start(one, id="1")
+        store = kind()
+        async with engine_on(store, chain, work) as engine:
+            started = await engine.start(chain, id="1")
             with monkeypatch.context() as patch:
                 patch.setattr("perdure.engine.rows.encode_row", faulty)
+                patch.setattr("perdure.engine.rows.encode_onward", faulty_onward)
                 await asyncio.sleep(3)
             told = (await started.describe()).stalled
             assert told is not None
             assert "a number that no row can hold" in told
-            assert [t.actions for t in await store.journal("one", "1")][1:] == [[]]
+            assert [t.actions for t in await store.journal("chain", "1")][1:] == [[]]
 
     run(main())
 
 
+@pytest.mark.parametrize("kind", [VirtualStore, LateStore])
 @pytest.mark.parametrize("second", [False, True], ids=["at the start", "later"])
 def test_effects_that_cannot_be_carried_out_stall_the_run_with_the_reason(
-    monkeypatch: pytest.MonkeyPatch, second: bool
+    monkeypatch: pytest.MonkeyPatch, second: bool, kind: type[VirtualStore]
 ) -> None:
     @step
     async def work() -> None:
@@ -367,8 +374,9 @@ def test_effects_that_cannot_be_carried_out_stall_the_run_with_the_reason(
         real(self, live, node, *rest)
 
     async def main() -> None:
-        store = LateStore()
+        store = kind()
         async with engine_on(store, chain, work) as engine:
+            await engine.run(chain, id="0")  # from now on its start is a straight one
             with monkeypatch.context() as patch:
                 patch.setattr(Effects, "_begin", faulty)
                 started = await asyncio.wait_for(engine.start(chain, id="1"), 60)

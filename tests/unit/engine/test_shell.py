@@ -5,11 +5,15 @@ from __future__ import annotations
 import asyncio
 import itertools
 import logging
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
 
+from perdure.flow.context import Context
 from perdure.flow.step import step
+from perdure.flow.workflow import workflow
+from perdure.model.driving import StartRequest
 from perdure.model.errors import (
     AlreadyStarted,
     Failure,
@@ -20,9 +24,11 @@ from perdure.model.errors import (
 )
 from perdure.model.policy import Retry
 from perdure.model.step_context import current_step
+from perdure.stores.answers import StartDone, Started
+from perdure.stores.rows import NewRun
 from tests.virtual.engines import client_on, engine_on, graph, node, task
 from tests.virtual.loop import VirtualClock, run, settle
-from tests.virtual.stores import LateStore, VirtualStore, down
+from tests.virtual.stores import LateStore, PromptStore, VirtualStore, down
 
 
 @step
@@ -255,6 +261,32 @@ def test_closing_while_the_store_is_away_ends_and_says_what_is_lost(
     assert said in caplog.text
 
 
+def test_code_whose_start_is_not_known_to_be_recorded_is_closed_with_the_engine() -> None:
+    closed: list[str] = []
+
+    @workflow(max_duration=None)
+    async def waits(ctx: Context) -> str:
+        try:
+            return await work()
+        finally:
+            closed.append("closed")
+
+    async def main() -> None:
+        store = LateStore()
+        async with engine_on(store, waits, work, grace=0) as engine:
+            store.holding = True
+            starting = asyncio.ensure_future(engine.start(waits))
+            await settle()
+        assert closed == ["closed"]
+        with pytest.raises(PerdureError, match="whether the run was started is not known"):
+            await starting
+        store.let_go()
+        await settle()
+        assert engine._shell.live == {}
+
+    run(main())
+
+
 def test_who_waits_is_told_that_the_engine_closes() -> None:
     # scenario 30: waiting never owned the run.
     async def main() -> None:
@@ -267,6 +299,45 @@ def test_who_waits_is_told_that_the_engine_closes() -> None:
             await waiting
         with pytest.raises(PerdureError, match="closed"):
             engine._shell.start(None)  # type: ignore[arg-type]
+
+    run(main())
+
+
+def test_a_start_that_the_store_refuses_at_once_is_told_so_and_leaves_nothing_behind() -> None:
+    class Picky(VirtualStore):
+        refuses = True
+
+        def start(self, runs: Sequence[NewRun], done: StartDone) -> None:
+            if self.refuses:
+                done(InvalidRequest("no column holds it"))
+            else:
+                super().start(runs, done)
+
+    async def main() -> None:
+        store = Picky()
+        async with engine_on(store, ONE, work) as engine:
+            with pytest.raises(InvalidRequest, match="no column holds it"):
+                await asyncio.wait_for(engine.start(ONE, id="1"), 60)
+            assert not engine._shell.in_hand
+            assert not engine._shell.live
+            store.refuses = False
+            assert await engine.run(ONE, id="1") == {"a": "done"}
+
+    run(main())
+
+
+def test_starts_that_fill_a_batch_are_answered_while_the_last_of_them_is_handed_over() -> None:
+    async def main() -> None:
+        async with engine_on(PromptStore(), SLOW, work) as engine:
+            shell, most = engine._shell, 8
+            shell.starts._most = most  # of few answers all are told at once
+            asked = [StartRequest(SLOW, f"r{i}", None) for i in range(most)]
+            answers: list[Any] = [shell.start(one) for one in asked]
+            assert isinstance(answers[-1], Started)
+            others = [future.result() for future in answers[:-1]]
+            assert {one.outcome for one in (*others, answers[-1])} == {"created"}
+            assert not shell.in_hand
+            assert len(shell.live) == most
 
     run(main())
 

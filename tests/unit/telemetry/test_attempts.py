@@ -21,7 +21,7 @@ from perdure import (
 )
 from perdure.engine.attempts import observed
 from perdure.engine.orders import Order
-from perdure.engine.stepping import first_part
+from perdure.engine.stepping import Waiting, first_part
 from perdure.kernel.events import NodeCompleted
 from tests.virtual.collecting import Collector
 from tests.virtual.engines import engine_on, graph, killed, task
@@ -276,6 +276,60 @@ def test_what_goes_through_an_attempt_closes_it_and_goes_on_as_it_is(
     assert not seen.spans()[0].status.is_ok
     assert "secret" not in seen.everything()
     assert kind.__name__ not in seen.everything()
+
+
+class FakeThatWaits(Fake):
+    """Its handler waits once before that, and nothing that it raises is the attempt's own."""
+
+    def begin(self, order: Order, first: Any = first_part) -> Any:
+        async def handle() -> Any:
+            await asyncio.sleep(0)
+            return self.act()
+
+        step: Any = None
+        steps, awaited = first(lambda attempt, context: handle(), order, step)
+        return Waiting(order, step, self, steps, copy_context(), awaited)
+
+    def returned(self, attempt: Waiting, value: Any) -> Any:
+        raise AssertionError("it does not return")
+
+    def raised(self, attempt: Waiting, error: BaseException) -> Any:
+        raise error
+
+    def closed(self, attempt: Waiting) -> None:
+        pass
+
+
+def waited(seen: Collector, act: Any) -> Waiting:
+    order = Order("trying", "a", "flaky#1", "STEP", "t1", 0, None, step=flaky)
+    dispatcher: Any = FakeThatWaits(act)
+    made = copy_context().run(observed, seen.telemetry, dispatcher, order, None)
+    assert isinstance(made, Waiting)
+    assert seen.told() == []
+    return made
+
+
+@pytest.mark.rule("W-62")
+@pytest.mark.parametrize("kind", [Panic, KeyboardInterrupt, SystemExit])
+def test_what_goes_through_an_attempt_that_waited_closes_it_too(
+    seen: Collector, kind: type[BaseException]
+) -> None:
+    def act() -> None:
+        raise kind("a secret")
+
+    attempt = waited(seen, act)
+    with pytest.raises(kind):
+        attempt.send(None)
+    assert seen.told() == [("step_attempt flaky", "panic")]
+    assert "secret" not in seen.everything()
+
+
+def test_an_attempt_that_is_closed_while_it_waits_is_given_up(seen: Collector) -> None:
+    def act() -> None:
+        raise AssertionError("it does not go on")
+
+    waited(seen, act).close()
+    assert seen.told() == [("step_attempt flaky", "canceled")]
 
 
 @pytest.mark.parametrize("broken", ["begin", "enter", "end"])

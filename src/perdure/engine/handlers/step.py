@@ -74,7 +74,7 @@ class TypedStepHandler(StepHandler):
     def run(self, attempt: Attempt, context: StepContext, /) -> Coroutine[Any, Any, Any]:
         """See StepHandler.run."""
         if attempt.input is not UNSET:
-            try:
+            try:  # made again, an attempt has its input anew
                 attempt.input = self._values.read(attempt.input)
             except InvalidRequest as error:
                 raise Permanent(error) from error

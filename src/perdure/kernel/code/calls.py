@@ -89,7 +89,7 @@ class Calls:
         self.run = run
         self.deps = deps
         #: Whether values are recorded as the plain JSON they are.
-        self.plain = getattr(deps.codec, "values", None) is None
+        self.plain = deps.codec.plain
         self.loop = WorkflowLoop(self)  # type: ignore[abstract]  # the rest is refused
         self.actions: list[Any] = NOTHING
         #: The report that is decided on, while nothing follows from it yet; and what that comes to

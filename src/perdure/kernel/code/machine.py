@@ -36,6 +36,8 @@ class CodeMachine(Running):
         call: Any = calls.open.get(node)
         if call is None or not call.first or call.task != task or event.attempt or run.signals:
             return decide_generally(self, event)
+        # All that asyncio's futures say of who waits, and nothing public does: each callback with
+        # its context, in order. None of them is there: None.
         try:
             ((resume, context),) = call._callbacks
         except (TypeError, ValueError):  # no task awaits it, or several do
