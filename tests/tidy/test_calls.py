@@ -10,6 +10,8 @@ from tests.tidy.tree import all_sources, planted, sources
 # "path function" -> why it may take a BaseException and not raise it again
 SWALLOWS: dict[str, str] = {
     "src/perdure/kernel/code/closing.py _close": "code that is let go of may raise what it likes",
+    "src/perdure/kernel/code/loop.py run_ready": "what a callback raises is told, as by asyncio",
+    "src/perdure/kernel/code/loop.py _run_all": "the same",
     "src/perdure/codec/failures.py _of_users": "recording a failure never fails",
     "src/perdure/engine/dispatcher.py _retries": "a predicate's error says no",
     "src/perdure/engine/dispatcher.py _traceback": "a user's error may not be printable",

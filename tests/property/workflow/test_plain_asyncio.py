@@ -22,7 +22,7 @@ PROGRAMS = 300
 STUCK: list[Any] = []
 NODES = (
     "gather", "group", "timeout", "wait_for", "try", "finally", "spawn", "semaphore", "queue",
-    "event", "race", "shield", "loop", "barrier", "lock", "agen", "uncancel", "nested",
+    "event", "race", "shield", "loop", "barrier", "lock", "agen", "uncancel", "nested", "callback",
 )  # fmt: skip
 
 
@@ -98,6 +98,18 @@ class AsyncioPlayer(Player):
         except asyncio.CancelledError:
             self.seen.append(["cancelling", task.cancelling()])
             raise
+
+    async def do_callback(self, seconds: float, branches: list[list[Op]]) -> int:
+        def spoils(task: Any) -> None:
+            self.seen.append("spoils")
+            raise ValueError("nobody's")
+
+        tasks = [asyncio.ensure_future(self.all(branch)) for branch in branches]
+        for task in tasks:
+            task.add_done_callback(spoils)
+        tasks[-1].add_done_callback(lambda _: tasks[0].cancel())
+        got = await asyncio.gather(*tasks, return_exceptions=True)
+        return sum(value for value in got if isinstance(value, int))
 
     async def do_nested(self, seconds: float, branches: list[list[Op]]) -> int:
         try:

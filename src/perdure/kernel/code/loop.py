@@ -27,6 +27,8 @@ from perdure.model.durations import MAX_DURATION, SECOND
 
 #: How many callbacks may run in a turn without the workflow asking for anything new.
 IDLE_CALLBACKS: Final = 100_000
+#: What ends the process, wherever it is raised.
+_ENDINGS: Final = (KeyboardInterrupt, SystemExit)
 #: From then on a thread has one current task, whatever loop it is of.
 SWAPS: Final = sys.version_info >= (3, 14)
 
@@ -161,7 +163,12 @@ class WorkflowLoop(asyncio.AbstractEventLoop):
         self.idle = 0  # a loop without end never leaves its turn
         try:
             if context is not None:
-                context.run(callback, argument)
+                try:
+                    context.run(callback, argument)
+                except _ENDINGS:
+                    raise
+                except BaseException as error:
+                    self._tell(error)
             if self._ready:
                 self._run_all()
         finally:
@@ -182,7 +189,17 @@ class WorkflowLoop(asyncio.AbstractEventLoop):
                 self.idle += 1
                 if self.idle > IDLE_CALLBACKS:
                     raise HotLoop
-                handle.context.run(handle.callback, *handle.args)
+                try:
+                    handle.context.run(handle.callback, *handle.args)
+                except _ENDINGS:
+                    raise
+                except BaseException as error:
+                    self._tell(error)
+
+    def _tell(self, error: BaseException) -> None:
+        """What a callback raises is nobody's, as in asyncio: it is told, and the others run."""
+        message = "a callback of its code raised, and nothing else comes of that"
+        self.call_exception_handler({"message": message, "exception": error})
 
     def _finalize(self, generator: AsyncGenerator[Any, Any]) -> None:
         if self.alive:

@@ -214,6 +214,44 @@ def test_what_reaches_outside_is_refused_with_what_to_write_instead(use: Any, ad
     assert advice in failure.message
 
 
+def spoils(_: object = None) -> None:
+    raise ValueError("not mine")
+
+
+async def of_a_task() -> None:
+    task = asyncio.ensure_future(charge(1))
+    task.add_done_callback(spoils)
+    await task
+
+
+async def of_the_loop() -> None:
+    await charge(1)
+    asyncio.get_running_loop().call_soon(spoils)
+
+
+async def of_a_call() -> None:
+    call = charge(1)
+    call.send(None).add_done_callback(spoils)
+    await charge(2)
+    call.close()
+
+
+@pytest.mark.parametrize("code", [of_a_task, of_the_loop, of_a_call])
+def test_what_a_callback_raises_is_told_and_the_code_goes_on(code: Any) -> None:
+    """Stalled, the run would make its last attempt once more each time it is tried again."""
+
+    @workflow(max_duration=None)
+    async def listens(ctx: Context) -> int:
+        await code()
+        return await charge(9)
+
+    board = Board(listens)
+    while board.pending:
+        board.complete(board.pending[0], 7)
+        told = [str(one["exception"]) for one in board.machine.calls.loop.untold]
+    assert (board.result, told) == (7, ["not mine"])
+
+
 def test_no_other_thread_may_reach_in() -> None:
     @workflow(max_duration=None)
     async def threads(ctx: Context) -> None:
