@@ -45,7 +45,13 @@ ADVICE: Final = {
         _FILES,
     ),
     **dict.fromkeys(("add_signal_handler", "remove_signal_handler"), _SIGNALS),
-    **dict.fromkeys(("run_forever", "run_until_complete", "stop", "close"), _LOOP),
+    **dict.fromkeys(
+        (
+            "run_forever", "run_until_complete", "stop", "close", "shutdown_asyncgens", "set_debug",
+            "set_task_factory", "set_exception_handler",
+        ),
+        _LOOP,
+    ),
     "call_soon_threadsafe": _SAFE,
 }  # fmt: skip
 

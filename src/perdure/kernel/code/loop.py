@@ -320,6 +320,12 @@ class WorkflowLoop(asyncio.AbstractEventLoop):
         """Always: code that runs here is run by it."""
         return True
 
+    def get_task_factory(self) -> None:
+        """None: tasks are made as always."""
+
+    def get_exception_handler(self) -> None:
+        """None: what goes wrong where nobody looks is logged."""
+
     def is_closed(self) -> bool:
         """Whether the run was let go of."""
         return not self.alive

@@ -13,6 +13,7 @@ from perdure.flow.context import Context
 from perdure.flow.signal import Signal
 from perdure.flow.workflow import workflow
 from perdure.kernel.code import calls, loop
+from perdure.kernel.code.loop import WorkflowLoop
 from perdure.kernel.code.stuck import Stuck
 from perdure.model.durations import MAX_DURATION
 from tests.unit.kernel.code.board import NEW_YEAR, Board
@@ -212,6 +213,12 @@ def test_what_reaches_outside_is_refused_with_what_to_write_instead(use: Any, ad
     assert failure is not None
     assert failure.kind == "ForbiddenInWorkflow"
     assert advice in failure.message
+
+
+def test_whatever_a_loop_can_be_asked_is_answered_or_refused_with_advice() -> None:
+    bare = asyncio.AbstractEventLoop
+    names = [name for name in dir(bare) if not name.startswith("_")]
+    assert [name for name in names if getattr(WorkflowLoop, name) is getattr(bare, name)] == []
 
 
 def spoils(_: object = None) -> None:
