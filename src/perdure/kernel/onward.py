@@ -64,3 +64,10 @@ class Onward(msgspec.Struct, omit_defaults=True, gc=False):
 
 #: What one event led to.
 Decided: TypeAlias = Transition | Onward
+
+
+def plain(made: Decided) -> Transition:
+    """The same, action by action."""
+    if type(made) is Transition:
+        return made
+    return Transition(made.at, made.actions)

@@ -39,7 +39,7 @@ from perdure.kernel.events import (
 )
 from perdure.kernel.fold import fold
 from perdure.kernel.machine import GraphMachine
-from perdure.kernel.onward import Decided
+from perdure.kernel.onward import Decided, plain
 from perdure.kernel.plan import GraphPlan
 from perdure.kernel.protocol import Decision, Deps, Load, Loaded
 from perdure.kernel.run import NodeState, Run
@@ -255,11 +255,6 @@ class Harness:
 
 
 # -------------------------------------------------------------------- reading transitions
-
-
-def plain(made: Decided) -> Transition:
-    """The same, action by action."""
-    return Transition(made.at, list(made.actions), made.ignored, made.signal_delivered)
 
 
 def of(transition: Transition, kind: type) -> list[Any]:

@@ -32,7 +32,7 @@ from perdure.kernel.code.call import SPAWN, WAIT, Call
 from perdure.kernel.code.calls import digest_of
 from perdure.kernel.code.loop import Timer
 from perdure.kernel.code.stuck import Stuck
-from perdure.kernel.onward import Decided
+from perdure.kernel.onward import Decided, plain
 from perdure.kernel.run import GRACE
 from perdure.model.errors import NonDeterminism
 
@@ -219,7 +219,7 @@ class Script(msgspec.Struct):
 def script_of(journal: Sequence[Decided]) -> Script:
     """What of a journal counts: a retry dropped what was decided after some point, and the
     records of calls that had no outcome then."""
-    journal = [*journal]
+    journal = [plain(transition) for transition in journal]  # they are looked at again and again
     kinds = {type(action) for transition in journal for action in transition.actions}
     for place, transition in enumerate(journal if Continued in kinds else ()):
         if any(isinstance(action, Continued) for action in transition.actions):

@@ -33,12 +33,11 @@ from perdure.kernel.events import (
     TimerFired,
 )
 from perdure.kernel.fold import fold
-from perdure.kernel.onward import Decided
+from perdure.kernel.onward import Decided, plain
 from perdure.kernel.protocol import Deps, Load, Loaded
 from perdure.kernel.run import NodeState, Run
 from perdure.model.durations import SECOND
 from perdure.model.failure import FailureRecord
-from tests.unit.kernel.harness import plain
 
 #: 2025-01-01T00:00:00Z
 NEW_YEAR = 1_735_689_600 * SECOND
