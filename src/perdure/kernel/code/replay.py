@@ -91,9 +91,10 @@ class Recorded:
         """The code awaits a step, or another run."""
         if call.child is not None and call.node not in self._created:
             self._as_before(call)
-        what = "step" if call.child is None else _child_shown(call)
-        known = self._known(call.node, f"{what} {call.node}({_shown(call.input)})", call)
+        known = self._created.pop(call.node, None)
         if known is None:
+            what = "step" if call.child is None else _child_shown(call)
+            self._unknown(call.node, f"{what} {call.node}({_shown(call.input)})", call)
             return
         same = _same(known, call.input) or _same_otherwise(known, call)
         call.other = None  # it refers to what refers to the call
@@ -135,8 +136,9 @@ class Recorded:
                 self._calls.answer(call, output)
                 return
         for call in members:
-            known = self._known(call.node, _wait_shown(call), call)
+            known = self._created.pop(call.node, None)
             if known is None:
+                self._unknown(call.node, _wait_shown(call), call)
                 continue
             if known.status != "waiting" or known.awaited_signal != call.signal:
                 recorded = f"signal {known.awaited_signal}" if known.awaited_signal else "a time"
@@ -146,8 +148,10 @@ class Recorded:
 
     def match_timer(self, timer: Timer) -> None:
         """A timer of the loop lives to the end of its turn."""
-        known = self._known(timer.node, f"a timer ({timer.node})", timer)
-        if known is not None:
+        known = self._created.pop(timer.node, None)
+        if known is None:
+            self._unknown(timer.node, f"a timer ({timer.node})", timer)
+        else:
             timer.task, timer.due = known.task, known.wake_at or timer.due
 
     def gave_up(self, node: str) -> None:
@@ -160,14 +164,11 @@ class Recorded:
         self._patched.discard(id)
         return found
 
-    def _known(self, node: str, asked: str, call: Any) -> CreateTask | None:
-        known = self._created.pop(node, None)
-        if known is None:
-            if self.lenient or node in self._forgotten:
-                self._put_off.setdefault(node, call)
-                return None
+    def _unknown(self, node: str, asked: str, call: Any) -> None:
+        """The code asks for what is not recorded here: it is put off, where a retry lets it ask."""
+        if not self.lenient and node not in self._forgotten:
             self._differ(self._rest(), asked)
-        return known
+        self._put_off.setdefault(node, call)
 
     # ------------------------------------------------------------------ the turn's end
 
