@@ -92,10 +92,9 @@ async def measure_wide(places: Sequence[Place], scale: Scale) -> list[Figure]:
         with tempfile.TemporaryDirectory() as folder:
             found = await live_bytes(place.url(Path(folder)), waiting_flow, runs)
         case = f"{place.name}, {runs:,} waiting workflows"
-        if place is MEMORY:  # which holds their journals too, also when they are parked
-            figures.append(Figure("W7f", f"{case} and their journals", found, "bytes each"))
-        else:
-            figures.append(_bytes("W7f", case, found, MOST_BYTES))
+        if place is MEMORY:  # which holds these too, also when they are parked
+            case += " and their journals"
+        figures.append(_bytes("W7f", case, found, MOST_BYTES))
     return figures
 
 

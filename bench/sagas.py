@@ -66,8 +66,7 @@ def pairs_of(figures: Sequence[Figure]) -> list[tuple[Figure, Figure]]:
 
 def apart(short: Figure, long: Figure) -> tuple[Figure, Figure]:
     """What a step costs beside its run's start and end, and what those do: by the difference of
-    sagas of two lengths. A budget for steps is held against a saga of fifty, whose start and end
-    are among it."""
+    sagas of two lengths."""
     assert short.case == long.case
     few, many = LENGTHS
     in_short, in_long = few * 1e6 / short.value, many * 1e6 / long.value

@@ -59,6 +59,8 @@ BUDGETS = {
     ("W1", "sqlite full", 1): Budget(share=0.6),
     ("W1", "sqlite full", 64): Budget(share=0.5, rate=30_000, sketch=58_000),
     ("W1f", "sqlite full", 64): Budget(share=0.5, rate=30_000, sketch=58_000),
+    ("saga of 5", "memory", 1): Budget(micros=12),
+    ("saga of 5", "memory", 64): Budget(micros=12),
     ("saga of 50", "memory", 1): Budget(micros=12),
     ("saga of 50", "memory", 64): Budget(micros=12),
     ("W8", "memory", 64): Budget(micros=16),

@@ -9,7 +9,7 @@ then an attempt that waits, then a wait for the row that says what is next, and 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from types import CoroutineType
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
@@ -53,27 +53,20 @@ class Runner(Coroutine[Any, Any, None]):
     def send(self, value: Any) -> Any:
         """See Coroutine.send."""
         part: Any = self._part
+        return self._drive(part, part.send, value)
+
+    def throw(self, error: Any, value: Any = None, trace: Any = None) -> Any:
+        """See Coroutine.throw; tasks throw exceptions, not their types."""
+        part: Any = self._part
+        return self._drive(part, part.throw, error)
+
+    def _drive(self, part: Any, way: Callable[[Any], Any], what: Any) -> Any:
         try:
-            given = part.send(value)
+            given = way(what)
         except StopIteration as end:
             following = end.value
         except BaseException as error:
             following = self._broken(error)
-        else:
-            if given is not OVER:
-                return given
-            following = part.following()
-        return self._begin(following)
-
-    def throw(self, error: Any, value: Any = None, trace: Any = None) -> Any:
-        """See Coroutine.throw; tasks throw exceptions, not their types."""
-        part: Any = self._part  # as `send` does, which has no call to spare
-        try:
-            given = part.throw(error)
-        except StopIteration as end:
-            following = end.value
-        except BaseException as found:
-            following = self._broken(found)
         else:
             if given is not OVER:
                 return given

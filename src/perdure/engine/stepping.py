@@ -100,22 +100,19 @@ class Waiting(msgspec.Struct, eq=False):
 
     def send(self, value: Any) -> Any:
         """See Part.send."""
+        return self._go_on(self.steps.send, value)
+
+    def throw(self, error: BaseException) -> Any:
+        """See Part.throw."""
+        return self._go_on(self.steps.throw, error)
+
+    def _go_on(self, way: Callable[[Any], Any], given: Any) -> Any:
         try:
-            return self.context.run(self.steps.send, value)
+            return self.context.run(way, given)
         except StopIteration as stop:
             self.report = self.ends.returned(self, stop.value)
         except BaseException as error:
             self.report = self.ends.raised(self, error)
-        return OVER
-
-    def throw(self, error: BaseException) -> Any:
-        """See Part.throw."""
-        try:
-            return self.context.run(self.steps.throw, error)
-        except StopIteration as stop:
-            self.report = self.ends.returned(self, stop.value)
-        except BaseException as found:
-            self.report = self.ends.raised(self, found)
         return OVER
 
     def close(self) -> None:

@@ -7,23 +7,18 @@ carries out step after step makes one object of it, and one record.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar, TypeAlias
+from typing import ClassVar, TypeAlias
 
 import msgspec
-from msgspec import Raw
 
 from perdure.kernel.actions import (
     AnyAction,
     CompleteTask,
     CreateTask,
     DispatchTask,
+    RawOrNone,
     Transition,
 )
-
-if TYPE_CHECKING:
-    RawOrNone: TypeAlias = Raw | None
-else:
-    RawOrNone = Raw  # see kernel.actions
 
 
 class Onward(msgspec.Struct, omit_defaults=True, gc=False):
