@@ -30,8 +30,8 @@ from perdure.flow.program import FunctionProgram
 from perdure.flow.typed import Reader, or_null, reader
 from perdure.kernel.actions import Transition
 from perdure.kernel.code.machine import CodeMachine
-from perdure.kernel.code.opening import opened
 from perdure.kernel.events import RunStarted
+from perdure.kernel.opening import opened_run, opening
 from perdure.kernel.protocol import Deps
 from perdure.kernel.run import Run
 from perdure.model.definition import Definition
@@ -168,11 +168,11 @@ class Workflow(Definition[I, O]):
         self, event: RunStarted, deps: Deps, now: int
     ) -> tuple[Run, CodeMachine, Transition] | None:
         """See Definition.straight_start."""
-        started = opened(self.program, event, now)
-        if started is None:
+        if event.start_node is not None:  # refused by the machine
             return None
-        run, made = started
-        return run, CodeMachine(self.program, run, deps), made
+        opened = opening(self.program, event)
+        run = opened_run(opened, now)
+        return run, CodeMachine(self.program, run, deps), Transition(now, [opened])
 
 
 class WorkflowDecorator(Protocol):

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from perdure.kernel.actions import CreateTask, OpenRun, ReopenRun
+from perdure.kernel.actions import CreateTask, ReopenRun
 from perdure.kernel.events import RunRetried, RunStarted
+from perdure.kernel.opening import opening
 from perdure.kernel.plan import undo_of
 from perdure.kernel.routing import activate, propagate
 from perdure.kernel.run import Run
@@ -38,20 +39,7 @@ def on_run_started(turn: Turn, event: RunStarted) -> None:
     if start is not None and start not in plan.nodes:
         meant = did_you_mean(start, list(plan.nodes))
         raise InvalidRequest(f"start node {start} is not in graph {plan.name}; {meant}")
-    turn.emit_for_run(
-        OpenRun(
-            plan.name,
-            event.id,
-            plan.version,
-            plan.hash,
-            event.python,
-            event.input,
-            config=event.config,
-            metadata=event.metadata,
-            deadline=event.deadline,
-            trace=event.trace,
-        )
-    )
+    turn.emit_for_run(opening(plan, event))
     if start is None:
         _begin_entries(turn)
     elif after := activate(turn, start):

@@ -17,12 +17,12 @@ from perdure.kernel.actions import (
     CreateTask,
     DispatchTask,
     FinishRun,
-    OpenRun,
     Transition,
 )
 from perdure.kernel.events import NodeCompleted, RunStarted
 from perdure.kernel.finish import blocked, output_of
 from perdure.kernel.onward import Decided, Onward
+from perdure.kernel.opening import opened_run, opening
 from perdure.kernel.plan import GraphPlan, PlannedNode
 from perdure.kernel.protocol import Deps
 from perdure.kernel.run import NodeState, Run
@@ -40,15 +40,10 @@ def straight_start(
     if first is None or input is None or event.start_node is not None:
         return None
     node, task = first.id, deps.new_id()
-    opened = OpenRun(
-        plan.name, event.id, plan.version, plan.hash, event.python, event.input, None,
-        event.config, None, event.metadata, event.deadline, event.trace,
-    )  # fmt: skip
-    run = Run(
-        plan.name, event.id, plan.version, plan.hash, event.python, "running", event.input,
-        event.config, event.metadata, event.deadline,
-        {node: NodeState(task, "pending", 0, None, 0, now)}, 1, trace=event.trace, at=now,
-    )  # fmt: skip
+    opened = opening(plan, event)
+    run = opened_run(opened, now)
+    run.nodes[node] = NodeState(task, "pending", 0, None, 0, now)
+    run.active = 1
     actions: list[AnyAction] = [
         opened,
         CreateTask(task, node, "pending", input),

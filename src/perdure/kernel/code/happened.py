@@ -17,7 +17,6 @@ from perdure.kernel.actions import (
     CompleteTask,
     CreateTask,
     FailTask,
-    OpenRun,
     RequestStop,
     ResolveWait,
     RetryTask,
@@ -42,6 +41,7 @@ from perdure.kernel.events import (
     TimerFired,
 )
 from perdure.kernel.fold import complete_task
+from perdure.kernel.opening import opening
 from perdure.kernel.retries import when_again
 from perdure.kernel.run import GRACE, require_running
 from perdure.kernel.tasks import stale
@@ -60,13 +60,7 @@ def on_run_started(machine: Running, event: RunStarted) -> str | None:
         raise InvalidRequest("the run has already started")
     if event.start_node is not None:
         raise InvalidRequest("start_node is for graphs: a workflow begins at its first line")
-    machine.calls.emit(
-        OpenRun(
-            program.name, event.id, program.version, program.hash, event.python, event.input,
-            config=event.config, metadata=event.metadata, deadline=event.deadline,
-            trace=event.trace,
-        )
-    )  # fmt: skip
+    machine.calls.emit(opening(program, event))
     return None
 
 
