@@ -1,9 +1,6 @@
 """LiveRun: a run in memory, held by its owner.
 
-Events enter one at a time and are run to quiescence; what they decide becomes one journal row at
-a time. Decisions may run ahead of durability, effects never do: a step is executed only when the
-row that dispatches it is durable. A refused row means that somebody else owns the run: it is
-dropped whole, and nothing more is written.
+Events enter one at a time and are run to quiescence; what they decide is recorded (recording.py).
 
 Mail is consumed by being recorded: every message leads to a row whose `read` says so, also when
 it was ignored or refused. Only a report of a local attempt that is ignored writes nothing.
@@ -19,25 +16,22 @@ from typing import TYPE_CHECKING, Any, Final
 
 from perdure.engine.coding import close
 from perdure.engine.effects import Inputs
-from perdure.engine.lane import tell
-from perdure.engine.leaving import leave_after, stall, unwritable
+from perdure.engine.leaving import stall
 from perdure.engine.mailbox import Mailbox, event_of
 from perdure.engine.reading import fetch_mail, fetch_values
-from perdure.engine.rows import onward_row, row_of
+from perdure.engine.recording import Recording
 from perdure.engine.runners import Runners
-from perdure.engine.timers import Timers
 from perdure.engine.undecided import noted, undecided
 from perdure.engine.values import Place, answer, apart
-from perdure.kernel.actions import Ignored, Refused, Transition
+from perdure.kernel.actions import Ignored, Refused
 from perdure.kernel.onward import Decided, Onward
-from perdure.kernel.protocol import Decision, Load, Loaded, Machine
+from perdure.kernel.protocol import RECORDED, Decision, Load, Loaded, Machine
 from perdure.kernel.run import Run
 from perdure.model.definition import Definition
 from perdure.model.errors import PerdureError
 from perdure.model.status import TERMINAL
 from perdure.stores.answers import Mail
 from perdure.stores.children import Outgoing
-from perdure.stores.rows import Finish, RunChange
 
 if TYPE_CHECKING:
     from perdure.engine.shell import Shell
@@ -46,27 +40,18 @@ _log = logging.getLogger("perdure.engine")
 
 _NOTHING: Final[Mapping[str, Place]] = {}
 
-#: Seconds until what the store kept from being decided, and what it was too busy for, comes again.
+#: Seconds until what the store kept from being decided comes again.
 TRY_AGAIN: Final = 1.0
-BUSY_PAUSE: Final = 0.05
 
 
-class LiveRun:
-    """One run. `seq` is the last journal row that is durable or under way; `run` is the snapshot
-    its machine decides on. Some fields are set by the modules beside this one, each its own:
-    `outputs`, `signals` and `settling` as it is loaded, `fetching` by whoever reads, `parking` by
-    parking, `leaving` by leaving, which may also take a row back (`seq`)."""
+class LiveRun(Recording):
+    """One run. Some fields are set by the modules beside this one, each its own: `outputs` and
+    `signals` as it is loaded, `fetching` by whoever reads, `parking` by parking."""
 
     __slots__ = (
-        "_begins", "_busy", "_decided", "_deciding", "_life", "_mailbox", "_pumping", "_read",
-        "_recorded", "_sending", "_sent", "_shell", "_submitted", "_timers", "dead", "definition",
-        "epoch", "fetching", "inbox", "inputs", "key", "leaving", "machine", "outputs", "parking",
-        "run", "run_id", "seq", "settling", "signals", "under_way", "work", "workflow",
+        "_deciding", "_life", "_mailbox", "fetching", "inbox", "inputs", "outputs", "parking",
+        "signals",
     )  # fmt: skip
-
-    # Set with each row that is submitted: the messages it applies, what it says to others.
-    _submitted: int
-    _sent: Sequence[Outgoing]
 
     def __init__(
         self,
@@ -81,55 +66,27 @@ class LiveRun:
         seq: int,
         read: int = 0,
     ) -> None:
-        self.key, self.workflow, self.run_id = key, workflow, run_id
-        self.definition = definition
-        self.machine = machine
-        self.run = run
-        self.epoch = epoch
-        self.seq = seq
-        #: Dropped: it decides and writes nothing any more.
-        self.dead = False
+        super().__init__(shell, key, workflow, run_id, definition, machine, run, epoch, seq, read)
         #: Being let go: what comes waits for the store's answer.
         self.parking = False
-        #: Loaded with mail that is not recorded yet: nothing is dispatched before.
-        self.settling = False
         #: Reads of this run that are under way.
         self.fetching = 0
         #: Events, and messages that become events when it is their turn; None while there are
         #: none, as in a run that waits.
         self.inbox: deque[Any] | None = None
-        self.under_way: Sequence[Decided] | None = None
         #: Values recorded before this process held the run: outputs by node, signals by id.
         self.outputs: Mapping[str, Place] = _NOTHING
         self.signals: Mapping[str, Place] = _NOTHING
         #: Inputs of tasks that may still be attempted.
         self.inputs: dict[str, Inputs] = {}
         self.work = Runners(self, shell)
-        self._shell = shell
-        #: Made when first needed: most runs get no mail, and many arm no timer.
+        #: Made when first needed: most runs get no mail.
         self._mailbox: Mailbox | None = None
-        self._timers: Timers | None = None
-        self._decided: list[Decided] = []
-        #: How often its code had begun, as of these; and the decision by which it began once more,
-        #: with the messages applied by then, while it waits to be the first of a row.
+        #: How often its code had begun, as of what was decided.
         self._life = run.life
-        self._begins: tuple[Decided, int] | None = None
-        #: For other runs, to go with the next row.
-        self._sending: Sequence[Outgoing] = ()
         #: What is being decided on, while that waits for values or, without a decision, to be
         #: tried again. Nothing else is decided meanwhile.
         self._deciding: tuple[Any, Decision | None] | None = None
-        #: How the run is let go of, once the row under way is answered.
-        self.leaving: RunChange | None = None
-        #: `_busy`: the store was, and the row is sent again in a moment.
-        self._pumping = self._busy = False
-        #: Messages applied; applied in durable rows.
-        self._read = self._recorded = read
-
-    @property
-    def read(self) -> int:
-        """How many messages durable rows have applied."""
-        return self._recorded
 
     @property
     def mailbox(self) -> Mailbox:
@@ -142,13 +99,6 @@ class LiveRun:
     def lacks_mail(self) -> bool:
         """Whether messages are known of that are not here."""
         return self._mailbox is not None and self._mailbox.missing
-
-    @property
-    def timers(self) -> Timers:
-        """The run's timers."""
-        if self._timers is None:
-            self._timers = Timers(self._shell.clock)
-        return self._timers
 
     @property
     def runners(self) -> Sequence[asyncio.Task[None]]:
@@ -172,9 +122,16 @@ class LiveRun:
         )
 
     @property
-    def unrecorded(self) -> bool:
-        """Whether something was decided, or is to be said, that is not durable yet."""
-        return bool(self.under_way or self._decided or self._sending or self._begins)
+    def is_quiet(self) -> bool:
+        """Whether what is reported is decided on at once, and all else has been recorded."""
+        return not (self.unrecorded or self.undecided or self.settling) and not (
+            self.dead or self.parking or self._pumping
+        )
+
+    @property
+    def undecided(self) -> bool:
+        """Whether something came that is not decided on yet."""
+        return bool(self.inbox) or self._deciding is not None
 
     # ------------------------------------------------------------------ deciding
 
@@ -206,12 +163,14 @@ class LiveRun:
                 else:
                     if type(made) is Onward:
                         self._submit_onward(made)
-                    else:
+                    elif made is not RECORDED:
                         self._heard(event, event, made)
-                        if self._decided:
+                        if self._decided and not self.under_way:
                             self._submit()
             finally:
                 self._pumping = False
+                if self._put_off is not None:
+                    self._hear_put_off()
             now: Any = self  # it changed meanwhile, which types do not say
             if now.inbox is not None or now._decided or now._sending or now._begins:
                 self.pump()
@@ -381,99 +340,6 @@ class LiveRun:
             return
         self._go_on(waiting[0], waiting[1], made)
         self.pump()
-
-    # ------------------------------------------------------------------ recording
-
-    def _submit(self) -> None:
-        shell, transitions = self._shell, self._decided
-        if not transitions:
-            transitions = self._otherwise()
-        read, sending = self._read, self._sending
-        try:
-            row = row_of(shell, self, transitions, read, sending)
-        except Exception as error:  # as good as a row that the store cannot write
-            unwritable(shell, self, read, error)
-            return
-        self._decided, self._sending, self._sent = [], (), sending
-        self.under_way, self.seq, self._submitted = transitions, row.seq, read
-        verdict = shell.commits.write(row, self._answered)
-        if verdict == "accepted" and type(row.change) is Finish and len(transitions) == 1:
-            self.under_way, self._recorded = None, read
-            shell.effects.carry_end(self, transitions[0])
-        elif verdict is not None:
-            tell(self._answered, verdict)
-
-    def _submit_onward(self, made: Onward) -> None:
-        """The same for what most rows hold, where nothing else was decided or is to be said."""
-        shell = self._shell
-        try:
-            row = onward_row(shell, self, made, self._read)
-        except Exception as error:
-            unwritable(shell, self, self._read, error)
-            return
-        self._sent, self.under_way = (), (made,)
-        self.seq, self._submitted = row.seq, row.read
-        verdict = shell.commits.write(row, self._answered)
-        if verdict == "accepted" and not self.settling:
-            self.under_way, self._recorded = None, row.read
-            shell.effects.carry_onward(self, made)
-        elif verdict is not None:
-            tell(self._answered, verdict)
-
-    def _otherwise(self) -> list[Decided]:
-        """What a row holds when nothing was decided since: the code began anew, or there is
-        something to say to others."""
-        if self._begins is not None:
-            (made, self._read), self._begins = self._begins, None
-            return [made]
-        self.run.at = at = max(self._shell.clock.now(), self.run.at)
-        return [Transition(at)]
-
-    def _answered(self, verdict: Any) -> None:
-        transitions, self.under_way = self.under_way, None
-        if self.dead or transitions is None:
-            if verdict in ("accepted", "mine"):
-                self._recorded = self._submitted
-            leave_after(self._shell, self, verdict)
-        elif verdict in ("accepted", "mine"):
-            self._recorded = self._submitted
-            self._shell.effects.carry_out(self, transitions)
-            if self.settling and not self.dead:
-                self._settled()
-            now: Any = self  # it changed meanwhile, which types do not say
-            if now.inbox is not None or now._decided or now._sending or now._begins:
-                self.pump()
-            elif not now.dead and not now._pumping and now.work.orders:
-                self.work.start()
-            if now.dead or (work := self.work).waiter is None:
-                return
-            if not work.orders or work.held or self._shell.stopping:
-                work.wake()  # nothing that may start: the runner that waited ends
-        elif verdict == "busy":
-            self.seq -= 1
-            self._decided = [*transitions, *self._decided]
-            self._sending = (*self._sent, *self._sending)
-            self._busy = True
-            self.timers.after(BUSY_PAUSE, self._store_was_busy)
-        elif verdict == "refused":
-            _log.warning(
-                "%s/%s was taken over by another worker: dropped here",
-                self.definition.name, self.run_id,
-            )  # fmt: skip
-            self._shell.drop(self)
-        else:
-            self.seq -= 1
-            unwritable(self._shell, self, self._submitted, verdict)
-
-    def _store_was_busy(self) -> None:
-        self._busy = False
-        self.pump()
-
-    def _settled(self) -> None:
-        """What came while nobody held the run is durable: what it left standing may start."""
-        if not self.inbox and self._deciding is None and not self.unrecorded:
-            self.settling = False
-            self.work.held = self.run.paused
 
     # ------------------------------------------------------------------ ending
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
-from perdure.codec.journal import encode_onward, encode_row
+from perdure.codec.journal import encode_row
 from perdure.engine.children import outgoing
 from perdure.engine.ending import finish_of
 from perdure.kernel.actions import CancelChild, Continued, StartChild, Transition
@@ -52,15 +52,6 @@ def leaving_row(shell: Shell, live: LiveRun, read: int, change: RunChange) -> Jo
     return JournalRow(
         live.key, live.seq + 1, at, shell.worker, shell.next_commit(), body, live.epoch, read,
         payloads, change,
-    )  # fmt: skip
-
-
-def onward_row(shell: Shell, live: LiveRun, transition: Onward, read: int) -> JournalRow:
-    """The row of one step further, which nothing rides on. Raises as `row_of` does."""
-    body, payloads = encode_onward(transition)
-    return JournalRow(
-        live.key, live.seq + 1, transition.at, shell.worker, shell.next_commit(), body,
-        live.epoch, read, payloads,
     )  # fmt: skip
 
 

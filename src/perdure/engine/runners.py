@@ -21,6 +21,7 @@ from perdure.engine.attempts import OPENTELEMETRY, observed
 from perdure.engine.dispatcher import ENDINGS, Report
 from perdure.engine.halting import halts
 from perdure.engine.handlers.port import StepNotRegistered
+from perdure.engine.in_turn import Begun, outcome
 from perdure.engine.orders import Order
 from perdure.engine.runner import ForRow
 from perdure.engine.shared_runner import TURN_SECONDS, is_spoilt, spoils
@@ -48,7 +49,7 @@ class Runners:
     """`orders`: attempts that may start now. `held`: the run is paused."""
 
     __slots__ = (
-        "_kept", "_live", "_passing", "_shell", "before", "free", "held", "orders",
+        "_kept", "_live", "_shell", "before", "free", "held", "orders", "passing",
         "queued", "waiter",
     )  # fmt: skip
 
@@ -62,7 +63,7 @@ class Runners:
         self.before = _NONE
         #: What each task is at that is this run's; and the one that is everybody's.
         self._kept: dict[asyncio.Task[None], Order] = {}
-        self._passing: tuple[asyncio.Task[None], Order] | None = None
+        self.passing: tuple[asyncio.Task[None], Order] | None = None
         self._live = live
         self._shell = shell
         #: 1 while a runner is between two attempts: it takes the next order itself.
@@ -77,18 +78,18 @@ class Runners:
     @property
     def at_rest(self) -> bool:
         """Whether no attempt is under way, and none could start."""
-        return not (self._kept or self._passing) and (self.held or not self.orders)
+        return not (self._kept or self.passing) and (self.held or not self.orders)
 
     @property
     def working(self) -> Sequence[tuple[asyncio.Task[None], Order]]:
         """The attempts that have begun, and the tasks they are made in."""
-        kept, passing = tuple(self._kept.items()), self._passing
+        kept, passing = tuple(self._kept.items()), self.passing
         return kept if passing is None else (*kept, passing)
 
     @property
     def is_alone(self) -> bool:
         """Whether at most one attempt is, or is about to be, under way."""
-        return len(self._kept) + len(self.orders) + (self._passing is not None) <= 1
+        return len(self._kept) + len(self.orders) + (self.passing is not None) <= 1
 
     def start(self) -> None:
         """See that somebody takes the attempts that may start."""
@@ -153,9 +154,9 @@ class Runners:
 
     def ended(self, task: asyncio.Task[None]) -> None:
         """A task in which attempts of this run were made has ended."""
-        order, passing, waited = self._let_go(task), self._passing, True
+        order, passing, waited = self._let_go(task), self.passing, True
         if passing is not None and passing[0] is task:
-            order, self._passing, waited = passing[1], None, False
+            order, self.passing, waited = passing[1], None, False
         if order is not None and order.halted and not order.unwanted and task.cancelled():
             self._given_up(order, begun=waited or order.again or order.before)
 
@@ -171,19 +172,31 @@ class Runners:
         if shell.lease_over < until:  # noqa: PLR1730  # a call for each run
             until = shell.lease_over
         made: Any
-        for _ in range(0 if live.parking else TURN_STEPS):
-            if not orders or self.held or shell.stopping:  # one that is dead has no orders
+        in_turn = None
+        if unseen and live.machine.may_ask:  # as all code may
+            in_turn = shell.in_turn
+            in_turn.until, in_turn.time = until, time
+        begun: Begun | None = None
+        left = 0 if live.parking else TURN_STEPS
+        while left > 0 or begun is not None:
+            left -= 1
+            if begun is not None:
+                order = begun[0]
+            elif not orders or self.held or shell.stopping:  # one that is dead has no orders
                 break
-            if (now := time()) >= until:
+            elif (now := time()) >= until:
                 if now >= shell.lease_over:
                     shell.held_back = True
                 else:
                     shell.shared_runner.take(self)
                 break
-            order = orders.pop(0)
-            self._passing = task, order
+            else:
+                order = orders.pop(0)
+                self.passing = task, order
             try:
-                if unseen:
+                if begun is not None:
+                    made = outcome(begun)
+                elif unseen:
                     made = dispatcher.begin(order)
                 else:
                     made = observed(telemetry, dispatcher, order, live.run.trace)
@@ -193,7 +206,7 @@ class Runners:
                 self.cannot(order, error)
                 break
             if type(made) is Waiting:
-                self._kept[task], self._passing = order, None
+                self._kept[task], self.passing = order, None
                 made.runners, made.task = self, task
                 return made
             # Half of is_spoilt() is enough: a cancel stays in a task until that waits.
@@ -202,13 +215,18 @@ class Runners:
                 break
             self.free = 1
             try:
-                live.report(made)
+                if in_turn is None:
+                    live.report(made)
+                else:
+                    in_turn.left = left
+                    begun = in_turn.report(live, made, task)
+                    left = in_turn.left
             finally:
                 self.free = 0
         else:
             if orders and not live.parking:
                 shell.shared_runner.take(self)  # others have their turn
-        self._passing = None
+        self.passing = None
         return None
 
     def heard(self, attempt: Waiting) -> Part | None:

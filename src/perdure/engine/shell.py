@@ -28,6 +28,7 @@ from perdure.engine.effects import Effects
 from perdure.engine.feed import Feed
 from perdure.engine.handlers.port import Handler
 from perdure.engine.ids import Ids
+from perdure.engine.in_turn import InTurn
 from perdure.engine.lane import Lane
 from perdure.engine.listeners import AT_LEAST
 from perdure.engine.live_run import LiveRun
@@ -128,7 +129,8 @@ class Shell:
         self.dispatcher = Dispatcher(
             handlers, codec, clock, self.timeouts, resources, reveal, redact
         )
-        self.deps = Deps(clock.now, self.ids.text, random.random, codec, self._policy, _odd)
+        self.in_turn = InTurn(self)
+        self.deps = self._deps(codec)
         at_once, told = not store.durable, self.outages.note
         self.commits: Lane[JournalRow, Verdict] = Lane(
             store.commit,
@@ -470,6 +472,10 @@ class Shell:
                 self.outages.note(READING, error)
                 await asyncio.sleep(delay)
                 delay = min(delay * 2, 5.0)
+
+    def _deps(self, codec: Codec) -> Deps:
+        now, new_id, carry = self.clock.now, self.ids.text, self.in_turn.carry
+        return Deps(now, new_id, random.random, codec, self._policy, _odd, carry)
 
     def _policy(self, step: str) -> RetryPolicy:
         handler = self._handlers.get("TASK")

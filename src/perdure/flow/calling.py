@@ -42,7 +42,8 @@ def call_step(step: Step[..., Any], /, *args: Any, **kwargs: Any) -> Coroutine[A
 
 
 async def _outcome(calls: Calls, node: str, input: Raw | None, how: How, read: Reader) -> Any:
-    return read(await calls.step(node, input, how))
+    made = calls.step(node, input, how)
+    return read(made if type(made) is Raw else await made)
 
 
 def _call_generally(

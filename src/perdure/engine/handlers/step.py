@@ -58,7 +58,8 @@ class StepHandler:
             args, kwargs = step.packer.unpack(attempt.input)
         except InvalidRequest as error:
             raise Permanent(error) from error
-        return self._tasks.perform(step, step.fn, step.is_async, context, args, kwargs)
+        function, is_async = step.body
+        return self._tasks.perform(step, function, is_async, context, args, kwargs)
 
     async def close(self) -> None:
         """The threads are not its own."""

@@ -15,14 +15,15 @@ from collections.abc import AsyncGenerator, Callable, Coroutine, Sequence
 from contextvars import Context, copy_context
 from functools import partial
 from math import isnan
-from sys import get_asyncgen_hooks, set_asyncgen_hooks
+from operator import attrgetter
+from sys import exception, get_asyncgen_hooks, set_asyncgen_hooks
 from typing import Any, ClassVar, Final, Protocol, Self
 
 import msgspec
 
 from perdure.kernel.code.call import SCOPE
 from perdure.kernel.code.forbidden import ADVICE, reached_into, refusal
-from perdure.kernel.code.turns import AT_REST, DECIDING, RUNNING, OwnFuture
+from perdure.kernel.code.turns import AT_REST, BESIDE, DECIDING, RUNNING, OwnFuture
 from perdure.model.durations import MAX_DURATION, SECOND
 
 #: How many callbacks may run in a turn without the workflow asking for anything new.
@@ -31,6 +32,10 @@ IDLE_CALLBACKS: Final = 100_000
 _ENDINGS: Final = (KeyboardInterrupt, SystemExit)
 #: From then on a thread has one current task, whatever loop it is of.
 SWAPS: Final = sys.version_info >= (3, 14)
+#: Up to then, the current task of each loop.
+_current_tasks: Final[dict[Any, Any]] = getattr(asyncio.tasks, "_current_tasks", {})
+#: Whether a task's next wait raises CancelledError.
+_must_cancel: Final[Callable[[Any], Any]] = attrgetter("_must_cancel")
 
 
 class HotLoop(BaseException):
@@ -143,6 +148,8 @@ class WorkflowLoop(asyncio.AbstractEventLoop):
         self._forget: Callable[[Any], None] | None = None
         self._plain: Context | None = None
         self._count = 0
+        #: The loop that runs around this one during a turn, and its hooks.
+        self._outside: Any = None
 
     # ------------------------------------------------------------------ running
 
@@ -153,8 +160,7 @@ class WorkflowLoop(asyncio.AbstractEventLoop):
         Raises HotLoop when there is no end to it."""
         if context is None and not self._ready:
             return
-        before = _get_running_loop()
-        hooks = get_asyncgen_hooks()
+        self._outside = before, hooks = _get_running_loop(), get_asyncgen_hooks()
         _set_running_loop(self)
         set_asyncgen_hooks(_ignore, self._finalize)
         if SWAPS:
@@ -173,10 +179,35 @@ class WorkflowLoop(asyncio.AbstractEventLoop):
                 self._run_all()
         finally:
             self.turn = DECIDING
+            self._outside = None
             if SWAPS:
                 _enter(outer)
             set_asyncgen_hooks(*hooks)
             _set_running_loop(before)
+
+    def beside(self, call: Callable[[Any, Any, Any], Any], *args: Any) -> Any:
+        """Call what is none of the run's code, in the middle of its turn, as if that were over. Not
+        called, and None, if the turn would not be over as soon as its task waits: another than the
+        run's first asks, that one is cancelled, something else is ready to run, or an error is
+        being handled, which whatever is called would see."""
+        main = self._main
+        if (
+            self._ready
+            or _current_tasks.get(self) is not main
+            or _must_cancel(main)
+            or exception() is not None
+        ):
+            return None
+        outside, hooks = self._outside
+        set_asyncgen_hooks(*hooks)
+        _set_running_loop(outside)
+        self.turn = BESIDE
+        try:
+            return call(*args)
+        finally:
+            self.turn = RUNNING
+            _set_running_loop(self)
+            set_asyncgen_hooks(_ignore, self._finalize)
 
     def _run_all(self) -> None:
         while self._ready:
@@ -243,7 +274,7 @@ class WorkflowLoop(asyncio.AbstractEventLoop):
     ) -> Ready:
         """Run a callback after those that are ready already. Raises ForbiddenInWorkflow for what
         comes while the run is at rest: from another thread, or from a step's code."""
-        if self.turn == AT_REST and self.alive:
+        if self.turn <= AT_REST and self.alive:
             raise reached_into()
         handle = Ready(callback, args, copy_context() if context is None else context)
         self._ready.append(handle)

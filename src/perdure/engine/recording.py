@@ -1,0 +1,251 @@
+"""Recording: what a run decided becomes journal rows, one at a time.
+
+Decisions may run ahead of durability, effects never do: what a row orders is carried out once the
+store has it. A refused row means that somebody else owns the run: it is dropped whole, and nothing
+more is written.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+from perdure.codec.journal import encode_onward
+from perdure.engine.lane import tell
+from perdure.engine.leaving import leave_after, unwritable
+from perdure.engine.rows import row_of
+from perdure.engine.runners import Runners
+from perdure.engine.timers import Timers
+from perdure.kernel.actions import Transition
+from perdure.kernel.onward import Decided, Onward
+from perdure.kernel.protocol import Machine
+from perdure.kernel.run import Run
+from perdure.model.definition import Definition
+from perdure.stores.children import Outgoing
+from perdure.stores.rows import Finish, JournalRow, RunChange
+
+if TYPE_CHECKING:
+    from perdure.engine.shell import Shell
+
+_log = logging.getLogger("perdure.engine")
+
+#: Seconds until what the store was too busy for comes again.
+BUSY_PAUSE: Final = 0.05
+
+
+class Recording:
+    """The part of a LiveRun that writes. `seq` is the last journal row that is durable or under
+    way; `run` is the snapshot its machine decides on. `leaving` is set by leaving, which may also
+    take a row back (`seq`), `settling` as the run is loaded."""
+
+    __slots__ = (
+        "_begins", "_busy", "_decided", "_pumping", "_put_off", "_read", "_recorded", "_sending",
+        "_sent", "_shell", "_submitted", "_timers", "dead", "definition", "epoch", "key",
+        "leaving", "machine", "run", "run_id", "seq", "settling", "under_way", "work", "workflow",
+    )  # fmt: skip
+
+    # Set with each row that is submitted: the messages it applies, what it says to others.
+    _submitted: int
+    _sent: Sequence[Outgoing]
+
+    #: The attempts of its steps.
+    work: Runners
+
+    def __init__(
+        self,
+        shell: Shell,
+        key: bytes,
+        workflow: str,
+        run_id: str,
+        definition: Definition[Any, Any],
+        machine: Machine,
+        run: Run,
+        epoch: int,
+        seq: int,
+        read: int,
+    ) -> None:
+        self._shell = shell
+        self.key, self.workflow, self.run_id = key, workflow, run_id
+        self.definition = definition
+        self.machine = machine
+        self.run = run
+        self.epoch = epoch
+        self.seq = seq
+        #: Dropped: it decides and writes nothing any more.
+        self.dead = False
+        #: Loaded with mail that is not recorded yet: nothing is dispatched before.
+        self.settling = False
+        self.under_way: Sequence[Decided] | None = None
+        self._decided: list[Decided] = []
+        #: The decision by which its code began once more, with the messages applied by then, while
+        #: it waits to be the first of a row.
+        self._begins: tuple[Decided, int] | None = None
+        #: For other runs, to go with the next row.
+        self._sending: Sequence[Outgoing] = ()
+        #: How the run is let go of, once the row under way is answered.
+        self.leaving: RunChange | None = None
+        #: `_pumping`: something is being decided. `_busy`: the store was, and the row is sent again
+        #: in a moment.
+        self._pumping = self._busy = False
+        #: The store's answer to what was recorded in the middle of a decision.
+        self._put_off: Any = None
+        #: Messages applied; applied in durable rows.
+        self._read = self._recorded = read
+        #: Made when first needed: many arm none.
+        self._timers: Timers | None = None
+
+    @property
+    def read(self) -> int:
+        """How many messages durable rows have applied."""
+        return self._recorded
+
+    @property
+    def timers(self) -> Timers:
+        """The run's timers."""
+        if self._timers is None:
+            self._timers = Timers(self._shell.clock)
+        return self._timers
+
+    @property
+    def unrecorded(self) -> bool:
+        """Whether something was decided, or is to be said, that is not durable yet."""
+        return bool(self.under_way or self._decided or self._sending or self._begins)
+
+    @property
+    def undecided(self) -> bool:
+        """Whether something came that is not decided on yet."""
+        raise NotImplementedError
+
+    def pump(self) -> None:
+        """Decide on everything that came, then write."""
+        raise NotImplementedError
+
+    # ------------------------------------------------------------------ writing
+
+    def _submit(self) -> None:
+        shell, transitions = self._shell, self._decided
+        if not transitions:
+            transitions = self._otherwise()
+        read, sending = self._read, self._sending
+        live: Any = self
+        try:
+            row = row_of(shell, live, transitions, read, sending)
+        except Exception as error:  # as good as a row that the store cannot write
+            unwritable(shell, live, read, error)
+            return
+        self._decided, self._sending, self._sent = [], (), sending
+        self.under_way, self.seq, self._submitted = transitions, row.seq, read
+        verdict = shell.commits.write(row, self._answered)
+        if verdict == "accepted" and type(row.change) is Finish and len(transitions) == 1:
+            self.under_way, self._recorded = None, read
+            shell.effects.carry_end(live, transitions[0])
+        elif verdict is not None:
+            tell(self._answered, verdict)
+
+    def _submit_onward(self, made: Onward) -> None:
+        """The same for what most rows hold, where nothing else was decided or is to be said."""
+        shell = self._shell
+        live: Any = self
+        try:
+            row = self._row_of(made)
+        except Exception as error:
+            unwritable(shell, live, self._read, error)
+            return
+        self._sent, self.under_way = (), (made,)
+        self.seq, self._submitted = row.seq, row.read
+        verdict = shell.commits.write(row, self._answered)
+        if verdict == "accepted" and not self.settling:
+            self.under_way, self._recorded = None, row.read
+            shell.effects.carry_onward(live, made)
+        elif verdict is not None:
+            tell(self._answered, verdict)
+
+    def record(self, made: Onward) -> bool:
+        """Write this in the middle of its decision; whether it is durable. If not, what becomes of
+        it is heard when the decision is over. Raises what keeps it from being written, ever."""
+        row = self._row_of(made)
+        self._sent, self.under_way = (), (made,)
+        self.seq, self._submitted = row.seq, row.read
+        verdict = self._shell.commits.write(row, self._answered_later)
+        if verdict == "accepted":
+            self.under_way, self._recorded = None, row.read
+            return True
+        if verdict is not None:
+            self._put_off = verdict
+        return False
+
+    def _row_of(self, made: Onward) -> JournalRow:
+        """The row of one step further, which nothing rides on. Raises as `row_of` does."""
+        body, payloads = encode_onward(made)
+        shell = self._shell
+        return JournalRow(
+            self.key, self.seq + 1, made.at, shell.worker, shell.next_commit(), body, self.epoch,
+            self._read, payloads,
+        )  # fmt: skip
+
+    def _hear_put_off(self) -> None:
+        """The decision is over, in the middle of which something was recorded."""
+        verdict, self._put_off = self._put_off, None
+        tell(self._answered, verdict)
+
+    def _answered_later(self, verdict: Any) -> None:
+        if self._pumping:
+            self._put_off = verdict
+        else:
+            self._answered(verdict)
+
+    def _otherwise(self) -> list[Decided]:
+        """What a row holds when nothing was decided since: the code began anew, or there is
+        something to say to others."""
+        if self._begins is not None:
+            (made, self._read), self._begins = self._begins, None
+            return [made]
+        self.run.at = at = max(self._shell.clock.now(), self.run.at)
+        return [Transition(at)]
+
+    def _answered(self, verdict: Any) -> None:
+        live: Any = self
+        transitions, self.under_way = self.under_way, None
+        if self.dead or transitions is None:
+            if verdict in ("accepted", "mine"):
+                self._recorded = self._submitted
+            leave_after(self._shell, live, verdict)
+        elif verdict in ("accepted", "mine"):
+            self._recorded = self._submitted
+            self._shell.effects.carry_out(live, transitions)
+            if self.settling and not self.dead:
+                self._settled()
+            if live.inbox is not None or live._decided or live._sending or live._begins:
+                self.pump()
+            elif not live.dead and not live._pumping and live.work.orders:
+                self.work.start()
+            if live.dead or (work := self.work).waiter is None:
+                return
+            if not work.orders or work.held or self._shell.stopping:
+                work.wake()  # nothing that may start: the runner that waited ends
+        elif verdict == "busy":
+            self.seq -= 1
+            self._decided = [*transitions, *self._decided]
+            self._sending = (*self._sent, *self._sending)
+            self._busy = True
+            self.timers.after(BUSY_PAUSE, self._store_was_busy)
+        elif verdict == "refused":
+            _log.warning(
+                "%s/%s was taken over by another worker: dropped here",
+                self.definition.name, self.run_id,
+            )  # fmt: skip
+            self._shell.drop(live)
+        else:
+            self.seq -= 1
+            unwritable(self._shell, live, self._submitted, verdict)
+
+    def _store_was_busy(self) -> None:
+        self._busy = False
+        self.pump()
+
+    def _settled(self) -> None:
+        """What came while nobody held the run is durable: what it left standing may start."""
+        if not (self.undecided or self.unrecorded):
+            self.settling = False
+            self.work.held = self.run.paused
