@@ -165,12 +165,12 @@ class Recording:
         """Write this in the middle of its decision; whether it is durable. If not, what becomes of
         it is heard when the decision is over. Raises what keeps it from being written, ever."""
         row = self._row_of(made)
-        self._sent, self.under_way = (), (made,)
-        self.seq, self._submitted = row.seq, row.read
+        self.under_way, self.seq = (made,), row.seq
         verdict = self._shell.commits.write(row, self._answered_later)
         if verdict == "accepted":
-            self.under_way, self._recorded = None, row.read
+            self.under_way = None
             return True
+        self._sent, self._submitted = (), row.read
         if verdict is not None:
             self._put_off = verdict
         return False

@@ -49,12 +49,16 @@ class Onward(msgspec.Struct, omit_defaults=True, gc=False):
         """What it orders, made anew each time it is asked for."""
         return [
             CompleteTask(self.task, self.node, self.attempt, self.output, self.output_ref),
-            CreateTask(
-                self.next_task, self.next, "pending", self.input, self.input_ref,
-                digest=self.digest,
-            ),
+            self.created,
             DispatchTask(self.next_task, self.next, 0, 0, self.queue, self.attempts),
-        ]  # fmt: skip
+        ]
+
+    @property
+    def created(self) -> CreateTask:
+        """The second of these."""
+        return CreateTask(
+            self.next_task, self.next, "pending", self.input, self.input_ref, digest=self.digest
+        )
 
 
 #: What one event led to.

@@ -40,7 +40,7 @@ from perdure.kernel.code.call import (
     future_of,
 )
 from perdure.kernel.code.lines import line_here
-from perdure.kernel.code.loop import IDLE_CALLBACKS, SWAPS, Timer, WorkflowLoop
+from perdure.kernel.code.loop import IDLE_CALLBACKS, Timer, WorkflowLoop
 from perdure.kernel.code.stuck import Evicted, Stuck, hot_loop
 from perdure.kernel.code.turns import AT_REST
 from perdure.kernel.events import NodeCompleted
@@ -143,21 +143,22 @@ class Calls:
                 how.queue, how.policy.attempts, digest,
             )  # fmt: skip
             ended: Any = None
-            if not (SWAPS or self.open or self.new_timers):
+            if not (self.open or self.new_timers) and loop.is_through():
                 ended = loop.beside(self.deps.carry, run, onward, how)
             if type(ended) is NodeCompleted:
                 self.recorded_at, self.report = at, ended
                 run.completed = number = run.completed + 1
                 nodes[node] = NodeState(task, "completed", 0, None, number)
-                loop.now = run.at = max(self.deps.now(), at)
+                now = self.deps.now()
+                loop.now = run.at = now if now > at else at  # noqa: FURB136  # a call less
                 run.crashes = 0
                 return ended.output
             if not ended:
                 self.onward = onward
             else:
                 self.recorded_at, self.actions = at, []
-                now: Any = loop  # it changed meanwhile, which types do not say
-                if not now.alive:
+                changed: Any = loop  # meanwhile, which types do not say
+                if not changed.alive:
                     return future_of(loop, ())  # nobody goes on with it
         else:
             run.active += 1
@@ -184,12 +185,24 @@ class Calls:
             scope.made(call.node)
         self.made = True
         loop.idle = 0
-        if self.recorded is not None:
-            self.recorded.match_step(call)  # which may name it otherwise
-        else:
+        if self.recorded is None:
             self.create(call)
+        else:
+            self.recorded.match_step(call)  # which may name it otherwise
+            if call.kind == STEP and call.task and scope is None and self._ends_turn:
+                output = self.recorded.output_at_once(call.node)
+                if output is not None:
+                    call.future = None
+                    future.set_result(output)
+                    return future
         self.open[call.node] = call
         return future
+
+    @property
+    def _ends_turn(self) -> bool:
+        """Whether the turn is over as soon as the call waits that is being made."""
+        quiet = not (self.open or self.new_timers or self.stop_seen)
+        return quiet and self.loop.is_through()
 
     def create(self, call: Call) -> None:
         """Record a call of a step or of another run."""

@@ -24,6 +24,10 @@ import msgspec
 from perdure.kernel.code.call import SCOPE
 from perdure.kernel.code.forbidden import ADVICE, reached_into, refusal
 from perdure.kernel.code.turns import AT_REST, BESIDE, DECIDING, RUNNING, OwnFuture
+from perdure.kernel.events import NodeCompleted
+from perdure.kernel.onward import Onward
+from perdure.kernel.protocol import Carry
+from perdure.kernel.run import Run
 from perdure.model.durations import MAX_DURATION, SECOND
 
 #: How many callbacks may run in a turn without the workflow asking for anything new.
@@ -32,7 +36,7 @@ IDLE_CALLBACKS: Final = 100_000
 _ENDINGS: Final = (KeyboardInterrupt, SystemExit)
 #: From then on a thread has one current task, whatever loop it is of.
 SWAPS: Final = sys.version_info >= (3, 14)
-#: Up to then, the current task of each loop.
+#: Up to then, the current task of each loop; none is ever found from then on.
 _current_tasks: Final[dict[Any, Any]] = getattr(asyncio.tasks, "_current_tasks", {})
 #: Whether a task's next wait raises CancelledError.
 _must_cancel: Final[Callable[[Any], Any]] = attrgetter("_must_cancel")
@@ -160,7 +164,8 @@ class WorkflowLoop(asyncio.AbstractEventLoop):
         Raises HotLoop when there is no end to it."""
         if context is None and not self._ready:
             return
-        self._outside = before, hooks = _get_running_loop(), get_asyncgen_hooks()
+        before, hooks = _get_running_loop(), get_asyncgen_hooks()
+        self._outside = before, *hooks
         _set_running_loop(self)
         set_asyncgen_hooks(_ignore, self._finalize)
         if SWAPS:
@@ -185,25 +190,26 @@ class WorkflowLoop(asyncio.AbstractEventLoop):
             set_asyncgen_hooks(*hooks)
             _set_running_loop(before)
 
-    def beside(self, call: Callable[[Any, Any, Any], Any], *args: Any) -> Any:
-        """Call what is none of the run's code, in the middle of its turn, as if that were over. Not
-        called, and None, if the turn would not be over as soon as its task waits: another than the
-        run's first asks, that one is cancelled, something else is ready to run, or an error is
-        being handled, which whatever is called would see."""
+    def is_through(self) -> bool:
+        """Whether nothing is left to run as soon as the task waits that runs now: it is the run's
+        first, nobody has cancelled it, and nothing else is ready. Nor is an error being handled,
+        which whatever is called `beside` this would see."""
         main = self._main
-        if (
-            self._ready
-            or _current_tasks.get(self) is not main
-            or _must_cancel(main)
-            or exception() is not None
-        ):
-            return None
-        outside, hooks = self._outside
-        set_asyncgen_hooks(*hooks)
+        return (
+            not self._ready
+            and _current_tasks.get(self) is main
+            and not _must_cancel(main)
+            and exception() is None
+        )
+
+    def beside(self, carry: Carry, run: Run, onward: Onward, how: Any) -> NodeCompleted | bool:
+        """Let a step be carried out in the middle of the turn, as if that were over."""
+        outside, firstiter, finalizer = self._outside
+        set_asyncgen_hooks(firstiter, finalizer)
         _set_running_loop(outside)
         self.turn = BESIDE
         try:
-            return call(*args)
+            return carry(run, onward, how)
         finally:
             self.turn = RUNNING
             _set_running_loop(self)

@@ -8,19 +8,17 @@ written then, and code that asks for the same goes on.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 import msgspec
 from msgspec import Raw
 
 from perdure.kernel.actions import (
-    Action,
     CancelTasks,
     CompleteTask,
     Continued,
     CreateTask,
-    DispatchTask,
     FinishRun,
     Patched,
     ReopenRun,
@@ -32,7 +30,7 @@ from perdure.kernel.code.call import SPAWN, WAIT, Call
 from perdure.kernel.code.calls import digest_of
 from perdure.kernel.code.loop import Timer
 from perdure.kernel.code.stuck import Stuck
-from perdure.kernel.onward import Decided, plain
+from perdure.kernel.onward import Decided, Onward, plain
 from perdure.kernel.run import GRACE
 from perdure.model.errors import NonDeterminism
 
@@ -44,46 +42,90 @@ _SHOWN: Final = 200
 
 
 class Recorded:
-    """What one transition recorded of what the code asked for. `place` is its number in the
-    journal, from 1. Calls to nodes in `forgotten` are put off: a retry dropped their records; where
-    it is `lenient`, whatever was not recorded."""
+    """What was recorded of what the code asked for, one transition after another (`next`). Calls to
+    nodes that are forgotten are put off: a retry dropped their records; where it is `lenient`,
+    whatever was not recorded."""
 
     def __init__(
-        self, calls: Calls, place: int, actions: Iterable[Action], outputs: Mapping[str, Raw],
-        forgotten: frozenset[str], put_off: dict[str, Any], *, lenient: bool = False,
-    ) -> None:  # fmt: skip
-        self.lenient = lenient
+        self, calls: Calls, script: Script, outputs: Mapping[str, Raw], put_off: dict[str, Any]
+    ) -> None:
         self._calls = calls
-        self._place = place
+        self._script = script
         self._outputs = outputs
-        self._forgotten = forgotten
         self._put_off = put_off
+        #: How many transitions were begun; the place of the last one in the journal, from 1.
+        self._begun = 0
+        self._place = 0
+        self.lenient = False
         self._created: dict[str, CreateTask] = {}
         self._children: dict[str, StartChild] = {}
         self._canceled: set[str] = set()
         self._finish: FinishRun | None = None
         self._patched: set[str] = set()
+
+    def next(self) -> Sequence[Any] | None:
+        """Begin the next transition: what happened in it. None: there is none."""
+        if self._begun == len(self._script.transitions):
+            return None
+        transition = self._begin()
+        if type(transition) is Onward:
+            self._created[transition.next] = transition.created
+            return transition.actions
+        actions: Sequence[Any] = transition.actions
         for action in actions:
-            kind = type(action)
-            if kind is DispatchTask or kind is CompleteTask:
-                continue
-            if isinstance(action, CreateTask):
-                if action.node != GRACE:  # that is the machine's own
-                    self._created[action.node] = action
-            elif isinstance(action, StartChild):
-                self._children[action.node] = action
-            elif isinstance(action, Patched):
-                self._patched.add(action.id)
-            elif isinstance(action, CancelTasks):
-                self._canceled.update(action.nodes)
-            elif (
-                isinstance(action, ResolveWait)
-                and action.status == "canceled"
-                and action.node != GRACE
-            ):
-                self._canceled.add(action.node)
-            elif isinstance(action, FinishRun):
-                self._finish = action
+            self._note(type(action), action)
+        return actions
+
+    def _begin(self) -> Decided:
+        script = self._script
+        self._place, transition = script.transitions[self._begun]
+        self._begun += 1
+        self._calls.loop.now = transition.at
+        self.lenient = self._place in script.lenient
+        for left in (self._created, self._children, self._canceled, self._patched):
+            left.clear()
+        self._finish = None
+        return transition
+
+    def _note(self, kind: type, action: Any) -> None:
+        if kind is CreateTask:
+            if action.node != GRACE:  # that is the machine's own
+                self._created[action.node] = action
+        elif kind is StartChild:
+            self._children[action.node] = action
+        elif kind is Patched:
+            self._patched.add(action.id)
+        elif kind is CancelTasks:
+            self._canceled.update(action.nodes)
+        elif kind is FinishRun:
+            self._finish = action
+        elif kind is ResolveWait and action.status == "canceled" and action.node != GRACE:
+            self._canceled.add(action.node)
+
+    def output_of(self, action: CompleteTask | ResolveWait | Onward) -> Raw:
+        """The recorded output, wherever it stands."""
+        return action.output if action.output is not None else self._outputs[action.node]
+
+    def output_at_once(self, node: str) -> Raw | None:
+        """The output of a call that has just been matched, if it was the last thing that its turn
+        asked for, and what happened next is that it completed: that transition begins. A step that
+        was made in the turn of its workflow was recorded so; of one that was not, code that only
+        awaits cannot tell the difference."""
+        transitions, at = self._script.transitions, self._begun
+        if self.lenient or self._created or self._canceled or self._finish or self._patched:
+            return None
+        following = transitions[at][1] if at < len(transitions) else None
+        if type(following) is Onward:
+            if following.node != node:
+                return None
+            self._begin()
+            self._created[following.next] = following.created
+            return self.output_of(following)
+        actions: Any = () if following is None else following.actions
+        if not actions or type(actions[0]) is not CompleteTask or actions[0].node != node:
+            return None
+        self.next()
+        return self.output_of(actions[0])
 
     # ------------------------------------------------------------------ what the code asks for
 
@@ -104,14 +146,15 @@ class Recorded:
                 else f"{call.node}, a wait",
                 f"{call.node}({_shown(call.input)})",
             )  # fmt: skip
-        self._match_child(call)
+        if self._children or call.child is not None:
+            self._match_child(call)
         call.task = known.task
 
     def _as_before(self, call: Call) -> None:
         """A run that was asked for when its definition had another name."""
         assert call.child is not None
         for node, child in call.child.former:
-            if node in self._children or node in self._forgotten:
+            if node in self._children or node in self._script.forgotten:
                 call.node, call.child = node, child
                 return
 
@@ -166,7 +209,7 @@ class Recorded:
 
     def _unknown(self, node: str, asked: str, call: Any) -> None:
         """The code asks for what is not recorded here: it is put off, where a retry lets it ask."""
-        if not self.lenient and node not in self._forgotten:
+        if not self.lenient and node not in self._script.forgotten:
             self._differ(self._rest(), asked)
         self._put_off.setdefault(node, call)
 
@@ -220,11 +263,18 @@ class Script(msgspec.Struct):
 def script_of(journal: Sequence[Decided]) -> Script:
     """What of a journal counts: a retry dropped what was decided after some point, and the
     records of calls that had no outcome then."""
-    journal = [plain(transition) for transition in journal]  # they are looked at again and again
-    kinds = {type(action) for transition in journal for action in transition.actions}
+    kinds = {
+        type(action)
+        for transition in journal
+        if type(transition) is not Onward
+        for action in transition.actions
+    }
+    if Continued in kinds or ReopenRun in kinds:
+        journal = [plain(one) for one in journal]  # they are looked at again and again
     for place, transition in enumerate(journal if Continued in kinds else ()):
         if any(isinstance(action, Continued) for action in transition.actions):
-            journal[: place + 1] = [*[Transition(0)] * place, since_continued(transition)]
+            before = [Transition(0)] * place
+            journal = [*before, since_continued(transition), *journal[place + 1 :]]
     kept: list[tuple[int, Decided]] = []
     forgotten: frozenset[str] = frozenset()
     lenient: frozenset[int] = frozenset()
@@ -237,15 +287,20 @@ def script_of(journal: Sequence[Decided]) -> Script:
             kept = without(kept, frozenset(reopened.reset), reopened.kept or 0)
             lenient |= {reopened.kept or 0}
         kept.append((place, transition))
-    apart = {
-        action.node
-        for _, transition in kept
-        for action in transition.actions
-        if isinstance(action, _WITH_OUTPUT)
-        and action.output is None
-        and action.output_ref is not None
-    }
+    apart = {node for _, transition in kept for node in _apart(transition)}
     return Script(kept, forgotten, tuple(sorted(apart)), lenient)
+
+
+def _apart(transition: Decided) -> Iterator[str]:
+    """The nodes whose recorded outputs stand apart."""
+    if type(transition) is not Onward:
+        for action in transition.actions:
+            if not isinstance(action, _WITH_OUTPUT):
+                continue
+            if action.output is None and action.output_ref is not None:
+                yield action.node
+    elif transition.output is None and transition.output_ref is not None:
+        yield transition.node
 
 
 def since_continued(transition: Decided) -> Transition:

@@ -270,15 +270,12 @@ class Running:
         """Feed recorded transitions, comparing what the code asks for; what a retry lets it ask
         for again is put off."""
         calls = self.calls
-        for place, transition in script.transitions:
-            self.now = calls.loop.now = transition.at
-            recorded = calls.recorded = Recorded(
-                calls, place, transition.actions, outputs, script.forgotten, put_off,
-                lenient=place in script.lenient,
-            )  # fmt: skip
+        recorded = calls.recorded = Recorded(calls, script, outputs, put_off)
+        while (actions := recorded.next()) is not None:
+            self.now = calls.loop.now
             try:
-                for action in transition.actions:
-                    self._again(action, outputs, recorded, put_off)
+                for action in actions:
+                    self._again(action, recorded, put_off)
                 self._turn()
                 root = self.root
                 if root is not None and calls.loop.alive and not recorded.lenient:
@@ -292,9 +289,7 @@ class Running:
                 raise
         calls.recorded = None
 
-    def _again(
-        self, action: Any, outputs: Mapping[str, Raw], recorded: Recorded, put_off: dict[str, Any]
-    ) -> None:
+    def _again(self, action: Any, recorded: Recorded, put_off: dict[str, Any]) -> None:
         """The part of a recorded transition that made the code go on."""
         calls, kind = self.calls, type(action)
         if kind is BeginRun:
@@ -302,8 +297,7 @@ class Running:
         elif kind is ResolveWait and action.node == GRACE:
             calls.loop.alive = False  # its time to clean up was over
         elif kind is CompleteTask or (kind is ResolveWait and action.status == "completed"):
-            output = action.output if action.output is not None else outputs[action.node]
-            calls.completed(action.node, output)
+            calls.completed(action.node, recorded.output_of(action))
         elif kind is FailTask or (kind is ResolveWait and action.status == "failed"):
             self.fail_call(action.node, action.failure, getattr(action, "attempt", 0))
         elif kind is RequestStop:
