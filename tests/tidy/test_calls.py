@@ -19,7 +19,7 @@ SWALLOWS: dict[str, str] = {
     "src/perdure/engine/dispatcher.py _completed": "an output that cannot be recorded, too",
     "src/perdure/engine/handlers/threads.py _serve": "an outcome like any other, for the future",
     "src/perdure/engine/runners.py advance": "the run stalls with the reason, or it would hang",
-    "src/perdure/engine/in_turn.py carry": "it is told of when the turn is over, none of it lost",
+    "src/perdure/engine/at_once.py attempt": "raised where attempts are run, see Runners.advance",
     "src/perdure/engine/runner.py _drive": "the same, once an attempt has waited",
     "src/perdure/kernel/gates.py _asked": "what a condition raises is its step's failure",
     "src/perdure/engine/stepping.py _go_on": "what user code raises is its attempt's failure",

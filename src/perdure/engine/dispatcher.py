@@ -11,7 +11,7 @@ import asyncio
 import logging
 import traceback
 from collections.abc import Callable, Coroutine, Mapping
-from contextvars import Context, copy_context
+from contextvars import copy_context
 from typing import Any, Final
 
 import msgspec
@@ -65,12 +65,10 @@ class Dispatcher:
         self._reveal = reveal
         self._redact = redact
 
-    def begin(
-        self, order: Order, first: First = first_part, context: Context | None = None
-    ) -> Report | Waiting | None:
+    def begin(self, order: Order, first: First = first_part) -> Report | Waiting | None:
         """Carry the attempt out in the calling task until it first waits: how it ended, or what is
         to be driven on in that task. `first` does what `first_part` does, for somebody who looks
-        on. `context`: its own; None: a copy of the caller's."""
+        on."""
         handler = self.handlers[order.type]
         if order.stored is not None:
             try:
@@ -84,8 +82,7 @@ class Dispatcher:
         step = EngineStep(order, self.resources, _dispatcher=self)
         if self.on_started is not None:
             shielded(self.on_started, order)
-        if context is None:
-            context = copy_context()
+        context = copy_context()
         try:
             steps, waiting_for = context.run(first, handler.run, order, step)
         except StopIteration as stop:

@@ -1,6 +1,6 @@
 """LiveRun: a run in memory, held by its owner.
 
-Events enter one at a time and are run to quiescence; what they decide is recorded (recording.py).
+Events enter one at a time and are run to quiescence; what they decide is recorded (writing.py).
 
 Mail is consumed by being recorded: every message leads to a row whose `read` says so, also when
 it was ignored or refused. Only a report of a local attempt that is ignored writes nothing.
@@ -19,13 +19,13 @@ from perdure.engine.effects import Inputs
 from perdure.engine.leaving import stall
 from perdure.engine.mailbox import Mailbox, event_of
 from perdure.engine.reading import fetch_mail, fetch_values
-from perdure.engine.recording import Recording
 from perdure.engine.runners import Runners
 from perdure.engine.undecided import noted, undecided
 from perdure.engine.values import Place, answer, apart
+from perdure.engine.writing import Writing
 from perdure.kernel.actions import Ignored, Refused
 from perdure.kernel.onward import Decided, Onward
-from perdure.kernel.protocol import RECORDED, Decision, Load, Loaded, Machine
+from perdure.kernel.protocol import Decision, Load, Loaded, Machine
 from perdure.kernel.run import Run
 from perdure.model.definition import Definition
 from perdure.model.errors import PerdureError
@@ -34,6 +34,7 @@ from perdure.stores.answers import Mail
 from perdure.stores.children import Outgoing
 
 if TYPE_CHECKING:
+    from perdure.engine.at_once import AtOnce
     from perdure.engine.shell import Shell
 
 _log = logging.getLogger("perdure.engine")
@@ -44,7 +45,7 @@ _NOTHING: Final[Mapping[str, Place]] = {}
 TRY_AGAIN: Final = 1.0
 
 
-class LiveRun(Recording):
+class LiveRun(Writing):
     """One run. Some fields are set by the modules beside this one, each its own: `outputs` and
     `signals` as it is loaded, `fetching` by whoever reads, `parking` by parking."""
 
@@ -122,13 +123,6 @@ class LiveRun(Recording):
         )
 
     @property
-    def is_quiet(self) -> bool:
-        """Whether what is reported is decided on at once, and all else has been recorded."""
-        return not (self.unrecorded or self.undecided or self.settling) and not (
-            self.dead or self.parking or self._pumping
-        )
-
-    @property
     def undecided(self) -> bool:
         """Whether something came that is not decided on yet."""
         return bool(self.inbox) or self._deciding is not None
@@ -137,7 +131,7 @@ class LiveRun(Recording):
 
     def send(self, outgoing: Iterable[Outgoing]) -> None:
         """Say something to other runs, with the next row."""
-        self._sending = (*self._sending, *outgoing)
+        self.sending = (*self.sending, *outgoing)
         self.pump()
 
     def deliver(self, event: Any) -> None:
@@ -146,34 +140,45 @@ class LiveRun(Recording):
         if not self.dead and len((work := self.work).orders) > work.free:
             work.start()
 
-    def report(self, event: Any) -> None:
-        """The same for a runner, which itself takes what may start."""
+    def report(self, event: Any, at_once: AtOnce | None = None) -> None:
+        """The same for a runner, which itself takes what may start; `at_once`: here, as long as
+        nothing has to be waited for."""
         if self.inbox is not None or self._pumping or self.parking or self._deciding:
             self._queue((event,))
             self.pump()
-        elif self.under_way or self._decided or self._sending or self._begins or self.dead:
+        elif self.under_way or self._decided or self.sending or self._begins or self.dead:
             self._pump(event)
         else:
             self._pumping = True  # and nothing is under way
             try:
-                try:
-                    made = self.machine.decide(event)
-                except Exception as error:
-                    undecided(self._shell, self, event, error)
-                else:
-                    if type(made) is Onward:
-                        self._submit_onward(made)
-                    elif made is not RECORDED:
-                        self._heard(event, event, made)
-                        if self._decided and not self.under_way:
-                            self._submit()
+                self._go_on_from(event, at_once)
             finally:
                 self._pumping = False
-                if self._put_off is not None:
-                    self._hear_put_off()
             now: Any = self  # it changed meanwhile, which types do not say
-            if now.inbox is not None or now._decided or now._sending or now._begins:
+            if now.inbox is not None or now._decided or now.sending or now._begins:
                 self.pump()
+
+    def _go_on_from(self, event: Any, at_once: AtOnce | None) -> None:
+        """Decide on this and, where a step follows and ends at once, on how that ended."""
+        ended: Any = event
+        while True:
+            try:
+                made = self.machine.decide(ended)
+            except Exception as error:
+                undecided(self._shell, self, ended, error)
+                return
+            if type(made) is not Onward:
+                self._heard(ended, ended, made)
+                if self._decided:
+                    self._submit()
+                return
+            if not self._record(made):
+                return
+            ended = False if at_once is None else at_once.attempt(self, made)
+            if ended is False:
+                self._shell.effects.carry_onward(self, made)
+            if type(ended) is bool:
+                return
 
     def post(self, messages: Iterable[Mail], *then: Any) -> None:
         """Take messages, in whatever order they come (what is missing is fetched), then events."""
@@ -208,7 +213,7 @@ class LiveRun(Recording):
                 if self._row_is_full:
                     break
                 self._decide(self._next())
-            while self.under_way is None and (self._decided or self._sending or self._begins):
+            while self.under_way is None and (self._decided or self.sending or self._begins):
                 if self._busy:
                     break
                 self._submit()
@@ -356,7 +361,7 @@ class LiveRun(Recording):
         if self._decided:
             self._decided.clear()
         self._begins = None
-        self._sending = ()
+        self.sending = ()
         if self._timers is not None:
             self._timers.close()
         self.work.end()

@@ -17,11 +17,11 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from perdure.codec.failures import record_failure
+from perdure.engine.at_once import Begun, outcome
 from perdure.engine.attempts import OPENTELEMETRY, observed
 from perdure.engine.dispatcher import ENDINGS, Report
 from perdure.engine.halting import halts
 from perdure.engine.handlers.port import StepNotRegistered
-from perdure.engine.in_turn import Begun, outcome
 from perdure.engine.orders import Order
 from perdure.engine.runner import ForRow
 from perdure.engine.shared_runner import TURN_SECONDS, is_spoilt, spoils
@@ -172,10 +172,10 @@ class Runners:
         if shell.lease_over < until:  # noqa: PLR1730  # a call for each run
             until = shell.lease_over
         made: Any
-        in_turn = None
-        if unseen and live.machine.may_ask:  # as all code may
-            in_turn = shell.in_turn
-            in_turn.until, in_turn.time = until, time
+        at_once = None
+        if unseen:
+            at_once = shell.at_once
+            at_once.task, at_once.until, at_once.time = task, until, time
         begun: Begun | None = None
         left = 0 if live.parking else TURN_STEPS
         while left > 0 or begun is not None:
@@ -215,12 +215,12 @@ class Runners:
                 break
             self.free = 1
             try:
-                if in_turn is None:
+                if at_once is None:
                     live.report(made)
                 else:
-                    in_turn.left = left
-                    begun = in_turn.report(live, made, task)
-                    left = in_turn.left
+                    at_once.left = left
+                    live.report(made, at_once)
+                    left, begun, at_once.begun = at_once.left, at_once.begun, None
             finally:
                 self.free = 0
         else:

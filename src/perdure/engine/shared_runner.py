@@ -52,11 +52,11 @@ class SharedRunner:
         self._idle: asyncio.Future[None] | None = None
         #: How many tasks to have when the next attempt waits.
         self._burst = 1
-        self.context = copy_context()
+        self._context = copy_context()
 
     def open(self) -> None:
         """The engine opens, and its attempts have the context variables of this moment."""
-        self.context = copy_context()
+        self._context = copy_context()
 
     def take(self, runners: Runners) -> None:
         """A run has attempts that may begin. They do in a moment, not before this returns."""
@@ -70,7 +70,7 @@ class SharedRunner:
             self._spawn()
 
     def _spawn(self) -> None:
-        work, context = Runner(self._serve()), self.context.copy()
+        work, context = Runner(self._serve()), self._context.copy()
         self._free.add(self._shell.spawn(work, self, context, "perdure attempts"))
 
     async def _serve(self) -> Part | None:

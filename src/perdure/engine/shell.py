@@ -17,6 +17,7 @@ from functools import partial
 from itertools import count
 from typing import Any, Final
 
+from perdure.engine.at_once import AtOnce
 from perdure.engine.beats import Beats
 from perdure.engine.births import Births
 from perdure.engine.children import ask_again
@@ -28,7 +29,6 @@ from perdure.engine.effects import Effects
 from perdure.engine.feed import Feed
 from perdure.engine.handlers.port import Handler
 from perdure.engine.ids import Ids
-from perdure.engine.in_turn import InTurn
 from perdure.engine.lane import Lane
 from perdure.engine.listeners import AT_LEAST
 from perdure.engine.live_run import LiveRun
@@ -129,8 +129,8 @@ class Shell:
         self.dispatcher = Dispatcher(
             handlers, codec, clock, self.timeouts, resources, reveal, redact
         )
-        self.in_turn = InTurn(self)
-        self.deps = self._deps(codec)
+        self.at_once = AtOnce(self)
+        self.deps = Deps(clock.now, self.ids.text, random.random, codec, self._policy, _odd)
         at_once, told = not store.durable, self.outages.note
         self.commits: Lane[JournalRow, Verdict] = Lane(
             store.commit,
@@ -472,10 +472,6 @@ class Shell:
                 self.outages.note(READING, error)
                 await asyncio.sleep(delay)
                 delay = min(delay * 2, 5.0)
-
-    def _deps(self, codec: Codec) -> Deps:
-        now, new_id, carry = self.clock.now, self.ids.text, self.in_turn.carry
-        return Deps(now, new_id, random.random, codec, self._policy, _odd, carry)
 
     def _policy(self, step: str) -> RetryPolicy:
         handler = self._handlers.get("TASK")

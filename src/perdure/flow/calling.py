@@ -42,8 +42,7 @@ def call_step(step: Step[..., Any], /, *args: Any, **kwargs: Any) -> Coroutine[A
 
 
 async def _outcome(calls: Calls, node: str, input: Raw | None, how: How, read: Reader) -> Any:
-    made = calls.step(node, input, how)
-    return read(made if type(made) is Raw else await made)
+    return read(await calls.step(node, input, how))
 
 
 def _call_generally(

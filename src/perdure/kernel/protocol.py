@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Generator, Mapping
-from typing import Any, Final, Protocol, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 import msgspec
 from msgspec import Raw
 
-from perdure.kernel.actions import Transition
-from perdure.kernel.events import Event, NodeCompleted
-from perdure.kernel.onward import Decided, Onward
+from perdure.kernel.events import Event
+from perdure.kernel.onward import Decided
 from perdure.kernel.run import Run
 from perdure.model.policy import NO_RETRY, RetryPolicy
 
@@ -61,19 +60,6 @@ def _to_nobody(run: Run, what: str) -> None:
     return None
 
 
-class Carry(Protocol):
-    """Carries a step further out at once, in the middle of the turn that asks for it."""
-
-    def __call__(self, run: Run, onward: Onward, how: Any, /) -> NodeCompleted | bool:
-        """Record it, then make the first attempt of its step, if neither has to wait. How that
-        completed; True: it is recorded, and what becomes of the attempt will be told as always;
-        False: nothing was done, it is to be decided as always."""
-
-
-def _never(run: Run, onward: Onward, how: Any) -> NodeCompleted | bool:
-    return False
-
-
 class Deps(msgspec.Struct, frozen=True):
     """What a machine is given instead of reaching for it. `now` is µs since the epoch; `new_id`
     gives time-ordered ids; `roll` gives chance in [0, 1); `policy` the retry policy a step was
@@ -86,12 +72,7 @@ class Deps(msgspec.Struct, frozen=True):
     codec: Codec
     policy: Callable[[str], RetryPolicy] = _no_policy
     told: Callable[[Run, str], None] = _to_nobody
-    #: See Carry; only runs of code ask for it.
-    carry: Carry = _never
 
-
-#: What is decided where all of it was recorded in the midst of the decision.
-RECORDED: Final = Transition(0, [], "it is recorded already")
 
 Decision: TypeAlias = Generator[Load, Loaded, Decided]
 

@@ -346,7 +346,7 @@ def test_a_decision_that_cannot_be_written_as_a_row_stalls_the_run_with_the_reas
             started = await engine.start(chain, id="1")
             with monkeypatch.context() as patch:
                 patch.setattr("perdure.engine.rows.encode_row", faulty)
-                patch.setattr("perdure.engine.recording.encode_onward", faulty_onward)
+                patch.setattr("perdure.engine.writing.encode_onward", faulty_onward)
                 await asyncio.sleep(3)
             told = (await started.describe()).stalled
             assert told is not None

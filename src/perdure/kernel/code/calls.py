@@ -82,7 +82,7 @@ class Calls:
 
     __slots__ = (
         "_counts", "_patches", "actions", "deps", "loop", "made", "new_timers", "onward", "open",
-        "payloads", "plain", "recorded", "recorded_at", "report", "run", "stop_seen", "stuck",
+        "payloads", "plain", "recorded", "report", "run", "stop_seen", "stuck",
     )  # fmt: skip
 
     def __init__(self, run: Run, deps: Deps) -> None:
@@ -96,8 +96,6 @@ class Calls:
         #: while one step was called and nothing more. Then `actions` stands for nothing.
         self.report: NodeCompleted | None = None
         self.onward: Onward | None = None
-        #: The time of the last step further that was recorded in the midst of a turn.
-        self.recorded_at = 0
         self.recorded: Recorded | None = None
         #: Why the code cannot go on, once it cannot.
         self.stuck: Stuck | None = None
@@ -123,53 +121,34 @@ class Calls:
         counts[name] = count = counts.get(name, 0) + 1
         return name if count == 1 else f"{name}#{count}"
 
-    def step(self, node: str, input: Raw | None, how: How) -> CallFuture | Raw:
-        """A call of a step that was made live is awaited: what resolves with its output, or that,
-        where the step was made in this turn. Where nothing stands around it, what `dispatch` comes
-        to is made in place."""
+    def step(self, node: str, input: Raw | None, how: How) -> CallFuture:
+        """A call of a step that was made live is awaited. Where nothing stands around it, what
+        `dispatch` comes to is made in place."""
         loop, run = self.loop, self.run
         nodes = run.nodes
         if self.stop_seen or not loop.alive or SCOPE.get() is not None or node in nodes:
             return self.dispatch(Call(node, STEP, input, how))
-        task, at = self.deps.new_id(), run.at
+        task = self.deps.new_id()
+        self.open[node] = future = StepFuture(loop=loop)
+        future.node = node
+        future.how = how
+        future.task = task
         self.made = True
         loop.idle = 0
+        nodes[node] = NodeState(task, "pending", 0, None, 0, run.at)
         digest = None if input is None else digest_of(input)
         report = self.report
         if report is not None:
             self.report = None
-            onward = Onward(
-                at, report.task, report.node, task, node, report.output, input, 0,
+            self.onward = Onward(
+                run.at, report.task, report.node, task, node, report.output, input, 0,
                 how.queue, how.policy.attempts, digest,
             )  # fmt: skip
-            ended: Any = None
-            if not (self.open or self.new_timers) and loop.is_through():
-                ended = loop.beside(self.deps.carry, run, onward, how)
-            if type(ended) is NodeCompleted:
-                self.recorded_at, self.report = at, ended
-                run.completed = number = run.completed + 1
-                nodes[node] = NodeState(task, "completed", 0, None, number)
-                now = self.deps.now()
-                loop.now = run.at = now if now > at else at  # noqa: FURB136  # a call less
-                run.crashes = 0
-                return ended.output
-            if not ended:
-                self.onward = onward
-            else:
-                self.recorded_at, self.actions = at, []
-                changed: Any = loop  # meanwhile, which types do not say
-                if not changed.alive:
-                    return future_of(loop, ())  # nobody goes on with it
         else:
             run.active += 1
             recording = self.recording()
             recording.append(CreateTask(task, node, "pending", input, digest=digest))
             recording.append(DispatchTask(task, node, 0, 0, how.queue, how.policy.attempts))
-        self.open[node] = future = StepFuture(loop=loop)
-        future.node = node
-        future.how = how
-        future.task = task
-        nodes[node] = NodeState(task, "pending", 0, None, 0, at)
         return future
 
     def dispatch(self, call: Call) -> CallFuture:
@@ -185,24 +164,12 @@ class Calls:
             scope.made(call.node)
         self.made = True
         loop.idle = 0
-        if self.recorded is None:
-            self.create(call)
-        else:
+        if self.recorded is not None:
             self.recorded.match_step(call)  # which may name it otherwise
-            if call.kind == STEP and call.task and scope is None and self._ends_turn:
-                output = self.recorded.output_at_once(call.node)
-                if output is not None:
-                    call.future = None
-                    future.set_result(output)
-                    return future
+        else:
+            self.create(call)
         self.open[call.node] = call
         return future
-
-    @property
-    def _ends_turn(self) -> bool:
-        """Whether the turn is over as soon as the call waits that is being made."""
-        quiet = not (self.open or self.new_timers or self.stop_seen)
-        return quiet and self.loop.is_through()
 
     def create(self, call: Call) -> None:
         """Record a call of a step or of another run."""

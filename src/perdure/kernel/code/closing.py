@@ -23,7 +23,6 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 
 from perdure.kernel.code.loop import SWAPS
-from perdure.kernel.code.turns import BESIDE
 
 if TYPE_CHECKING:
     from perdure.kernel.code.calls import Calls
@@ -48,8 +47,6 @@ def close(calls: Calls) -> list[str]:
     loop = calls.loop
     loop.alive = False
     stubborn: list[str] = []
-    if loop.turn == BESIDE:
-        return stubborn  # its code stands above this call: it goes when the turn is over
     tasks = loop.tasks
     if not tasks:
         calls.forget()

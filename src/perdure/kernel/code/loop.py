@@ -15,19 +15,14 @@ from collections.abc import AsyncGenerator, Callable, Coroutine, Sequence
 from contextvars import Context, copy_context
 from functools import partial
 from math import isnan
-from operator import attrgetter
-from sys import exception, get_asyncgen_hooks, set_asyncgen_hooks
+from sys import get_asyncgen_hooks, set_asyncgen_hooks
 from typing import Any, ClassVar, Final, Protocol, Self
 
 import msgspec
 
 from perdure.kernel.code.call import SCOPE
 from perdure.kernel.code.forbidden import ADVICE, reached_into, refusal
-from perdure.kernel.code.turns import AT_REST, BESIDE, DECIDING, RUNNING, OwnFuture
-from perdure.kernel.events import NodeCompleted
-from perdure.kernel.onward import Onward
-from perdure.kernel.protocol import Carry
-from perdure.kernel.run import Run
+from perdure.kernel.code.turns import AT_REST, DECIDING, RUNNING, OwnFuture
 from perdure.model.durations import MAX_DURATION, SECOND
 
 #: How many callbacks may run in a turn without the workflow asking for anything new.
@@ -36,10 +31,6 @@ IDLE_CALLBACKS: Final = 100_000
 _ENDINGS: Final = (KeyboardInterrupt, SystemExit)
 #: From then on a thread has one current task, whatever loop it is of.
 SWAPS: Final = sys.version_info >= (3, 14)
-#: Up to then, the current task of each loop; none is ever found from then on.
-_current_tasks: Final[dict[Any, Any]] = getattr(asyncio.tasks, "_current_tasks", {})
-#: Whether a task's next wait raises CancelledError.
-_must_cancel: Final[Callable[[Any], Any]] = attrgetter("_must_cancel")
 
 
 class HotLoop(BaseException):
@@ -152,8 +143,6 @@ class WorkflowLoop(asyncio.AbstractEventLoop):
         self._forget: Callable[[Any], None] | None = None
         self._plain: Context | None = None
         self._count = 0
-        #: The loop that runs around this one during a turn, and its hooks.
-        self._outside: Any = None
 
     # ------------------------------------------------------------------ running
 
@@ -164,8 +153,8 @@ class WorkflowLoop(asyncio.AbstractEventLoop):
         Raises HotLoop when there is no end to it."""
         if context is None and not self._ready:
             return
-        before, hooks = _get_running_loop(), get_asyncgen_hooks()
-        self._outside = before, *hooks
+        before = _get_running_loop()
+        hooks = get_asyncgen_hooks()
         _set_running_loop(self)
         set_asyncgen_hooks(_ignore, self._finalize)
         if SWAPS:
@@ -184,36 +173,10 @@ class WorkflowLoop(asyncio.AbstractEventLoop):
                 self._run_all()
         finally:
             self.turn = DECIDING
-            self._outside = None
             if SWAPS:
                 _enter(outer)
             set_asyncgen_hooks(*hooks)
             _set_running_loop(before)
-
-    def is_through(self) -> bool:
-        """Whether nothing is left to run as soon as the task waits that runs now: it is the run's
-        first, nobody has cancelled it, and nothing else is ready. Nor is an error being handled,
-        which whatever is called `beside` this would see."""
-        main = self._main
-        return (
-            not self._ready
-            and _current_tasks.get(self) is main
-            and not _must_cancel(main)
-            and exception() is None
-        )
-
-    def beside(self, carry: Carry, run: Run, onward: Onward, how: Any) -> NodeCompleted | bool:
-        """Let a step be carried out in the middle of the turn, as if that were over."""
-        outside, firstiter, finalizer = self._outside
-        set_asyncgen_hooks(firstiter, finalizer)
-        _set_running_loop(outside)
-        self.turn = BESIDE
-        try:
-            return carry(run, onward, how)
-        finally:
-            self.turn = RUNNING
-            _set_running_loop(self)
-            set_asyncgen_hooks(_ignore, self._finalize)
 
     def _run_all(self) -> None:
         while self._ready:
@@ -280,7 +243,7 @@ class WorkflowLoop(asyncio.AbstractEventLoop):
     ) -> Ready:
         """Run a callback after those that are ready already. Raises ForbiddenInWorkflow for what
         comes while the run is at rest: from another thread, or from a step's code."""
-        if self.turn <= AT_REST and self.alive:
+        if self.turn == AT_REST and self.alive:
             raise reached_into()
         handle = Ready(callback, args, copy_context() if context is None else context)
         self._ready.append(handle)

@@ -12,13 +12,12 @@ from typing import Any
 
 from perdure.kernel.actions import Transition
 from perdure.kernel.code.calls import NOTHING
-from perdure.kernel.code.closing import close
 from perdure.kernel.code.deciding import decide_generally
 from perdure.kernel.code.running import Running
 from perdure.kernel.code.turns import AT_REST
 from perdure.kernel.events import Event, NodeCompleted
 from perdure.kernel.onward import Decided
-from perdure.kernel.protocol import RECORDED, Decision, Load
+from perdure.kernel.protocol import Decision, Load
 from perdure.kernel.run import NodeState
 from perdure.model.errors import StoreError
 
@@ -46,7 +45,7 @@ class CodeMachine(Running):
         # From here on it is decided: `calls.report` stands for what is recorded of it. The one task
         # that waits is resumed at once, not by way of the loop's callbacks.
         loop, before = calls.loop, run.at
-        loop.now = run.at = max(self.deps.now(), before)
+        loop.now = run.at = now = max(self.deps.now(), before)
         run.completed = number = run.completed + 1
         run.nodes[node] = NodeState(task, "completed", 0, None, number)
         calls.report = event
@@ -56,19 +55,13 @@ class CodeMachine(Running):
         try:
             loop.run_ready(context, resume, call)
             if calls.new_timers or not calls.open or self.root.done():  # type: ignore[union-attr]
-                if calls.stuck is None and not loop.alive:  # it was let go of in the midst of it
-                    close(calls)
-                    return RECORDED
-                self.now = run.at
+                self.now = now
                 self.turn_over()
                 self.rest()
                 calls = self.calls  # others, where the code began anew
-            made: Decided | None = calls.onward
-            if made is None:
-                actions = calls.recording()
-                made = Transition(run.at, actions) if actions else RECORDED
+            made = calls.onward or Transition(now, calls.recording())
         except BaseException as error:
-            run.at = max(before, self.calls.recorded_at)
+            run.at = before
             self.calls.at_rest()
             self.broken_off(error)
             raise

@@ -63,28 +63,23 @@ class Recorded:
         self._finish: FinishRun | None = None
         self._patched: set[str] = set()
 
-    def next(self) -> Sequence[Any] | None:
+    def next(self) -> Decided | None:
         """Begin the next transition: what happened in it. None: there is none."""
-        if self._begun == len(self._script.transitions):
+        script, at = self._script, self._begun
+        if at == len(script.transitions):
             return None
-        transition = self._begin()
-        if type(transition) is Onward:
-            self._created[transition.next] = transition.created
-            return transition.actions
-        actions: Sequence[Any] = transition.actions
-        for action in actions:
-            self._note(type(action), action)
-        return actions
-
-    def _begin(self) -> Decided:
-        script = self._script
-        self._place, transition = script.transitions[self._begun]
-        self._begun += 1
+        self._place, transition = script.transitions[at]
+        self._begun = at + 1
         self._calls.loop.now = transition.at
         self.lenient = self._place in script.lenient
         for left in (self._created, self._children, self._canceled, self._patched):
             left.clear()
         self._finish = None
+        if type(transition) is Onward:
+            self._created[transition.next] = transition.created
+        else:
+            for action in transition.actions:
+                self._note(type(action), action)
         return transition
 
     def _note(self, kind: type, action: Any) -> None:
@@ -105,27 +100,6 @@ class Recorded:
     def output_of(self, action: CompleteTask | ResolveWait | Onward) -> Raw:
         """The recorded output, wherever it stands."""
         return action.output if action.output is not None else self._outputs[action.node]
-
-    def output_at_once(self, node: str) -> Raw | None:
-        """The output of a call that has just been matched, if it was the last thing that its turn
-        asked for, and what happened next is that it completed: that transition begins. A step that
-        was made in the turn of its workflow was recorded so; of one that was not, code that only
-        awaits cannot tell the difference."""
-        transitions, at = self._script.transitions, self._begun
-        if self.lenient or self._created or self._canceled or self._finish or self._patched:
-            return None
-        following = transitions[at][1] if at < len(transitions) else None
-        if type(following) is Onward:
-            if following.node != node:
-                return None
-            self._begin()
-            self._created[following.next] = following.created
-            return self.output_of(following)
-        actions: Any = () if following is None else following.actions
-        if not actions or type(actions[0]) is not CompleteTask or actions[0].node != node:
-            return None
-        self.next()
-        return self.output_of(actions[0])
 
     # ------------------------------------------------------------------ what the code asks for
 

@@ -24,7 +24,7 @@ from perdure.kernel.actions import (
     RequestStop,
     ResolveWait,
 )
-from perdure.kernel.code.call import AnyCall, Call
+from perdure.kernel.code.call import STEP, AnyCall, Call
 from perdure.kernel.code.calls import EMPTY, Calls
 from perdure.kernel.code.closing import close
 from perdure.kernel.code.handlings import Handlings
@@ -33,7 +33,7 @@ from perdure.kernel.code.loop import HotLoop, Timer
 from perdure.kernel.code.replay import Recorded, Script, ask_recorded, script_of
 from perdure.kernel.code.stuck import ContinueAsNew, Interrupted, endless, exits, hot_loop
 from perdure.kernel.code.turns import AT_REST
-from perdure.kernel.onward import Decided
+from perdure.kernel.onward import Decided, Onward
 from perdure.kernel.protocol import Deps, Load, Loaded
 from perdure.kernel.run import GRACE, Run
 from perdure.model.errors import Canceled, StoreError
@@ -101,9 +101,9 @@ class Running:
         self._turn()
         self.rest()
 
-    def _turn(self) -> None:
+    def _turn(self, *first: Any) -> None:
         try:
-            self.calls.loop.run_ready()
+            self.calls.loop.run_ready(*first)
         except BaseException as error:
             self.broken_off(error)
             raise
@@ -271,12 +271,13 @@ class Running:
         for again is put off."""
         calls = self.calls
         recorded = calls.recorded = Recorded(calls, script, outputs, put_off)
-        while (actions := recorded.next()) is not None:
-            self.now = calls.loop.now
+        while (transition := recorded.next()) is not None:
+            self.now = transition.at
             try:
-                for action in actions:
-                    self._again(action, recorded, put_off)
-                self._turn()
+                if type(transition) is not Onward or not self._resumed(transition, recorded):
+                    for action in transition.actions:
+                        self._again(action, recorded, put_off)
+                    self._turn()
                 root = self.root
                 if root is not None and calls.loop.alive and not recorded.lenient:
                     if root.done():
@@ -288,6 +289,25 @@ class Running:
                     raise calls.stuck from None
                 raise
         calls.recorded = None
+
+    def _resumed(self, onward: Onward, recorded: Recorded) -> bool:
+        """What most transitions are: one task waited for the call that completed, and is resumed at
+        once, not by way of the loop's callbacks (as in CodeMachine.decide)."""
+        calls, node = self.calls, onward.node
+        call: Any = calls.open.get(node)
+        if type(call) is not Call or call.kind != STEP or call.future is None:
+            return False
+        future: Any = call.future
+        try:
+            ((resume, context),) = future._callbacks
+        except (TypeError, ValueError):  # no task awaits it, or several do
+            return False
+        del calls.open[node]
+        call.future = None  # they refer to one another
+        future.remove_done_callback(resume)
+        future.set_result(recorded.output_of(onward))
+        self._turn(context, resume, future)
+        return True
 
     def _again(self, action: Any, recorded: Recorded, put_off: dict[str, Any]) -> None:
         """The part of a recorded transition that made the code go on."""

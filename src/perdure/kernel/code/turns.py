@@ -14,9 +14,7 @@ from typing import Any, Final
 
 from perdure.kernel.code.forbidden import reached_into
 
-#: Whose turn it is on a loop: a step's, in the middle of the turn that asked for it; nobody's; the
-#: engine's; the workflow's code's. Up to AT_REST, whatever reaches the loop comes from outside.
-BESIDE: Final = -1
+#: Whose turn it is on a loop: nobody's, the engine's, the workflow's code's.
 AT_REST: Final = 0
 DECIDING: Final = 1
 RUNNING: Final = 2
@@ -46,5 +44,5 @@ class OwnFuture(asyncio.Future[Any]):
         loop: Any = self.get_loop()
         if loop.turn == DECIDING or not loop.alive:
             return
-        if loop.turn <= AT_REST or _get_running_loop() is not loop:
+        if loop.turn == AT_REST or _get_running_loop() is not loop:
             raise reached_into()

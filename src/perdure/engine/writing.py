@@ -1,4 +1,4 @@
-"""Recording: what a run decided becomes journal rows, one at a time.
+"""Writing: what a run decided becomes journal rows, one at a time.
 
 Decisions may run ahead of durability, effects never do: what a row orders is carried out once the
 store has it. A refused row means that somebody else owns the run: it is dropped whole, and nothing
@@ -34,15 +34,15 @@ _log = logging.getLogger("perdure.engine")
 BUSY_PAUSE: Final = 0.05
 
 
-class Recording:
+class Writing:
     """The part of a LiveRun that writes. `seq` is the last journal row that is durable or under
     way; `run` is the snapshot its machine decides on. `leaving` is set by leaving, which may also
     take a row back (`seq`), `settling` as the run is loaded."""
 
     __slots__ = (
-        "_begins", "_busy", "_decided", "_pumping", "_put_off", "_read", "_recorded", "_sending",
-        "_sent", "_shell", "_submitted", "_timers", "dead", "definition", "epoch", "key",
-        "leaving", "machine", "run", "run_id", "seq", "settling", "under_way", "work", "workflow",
+        "_begins", "_busy", "_decided", "_pumping", "_read", "_recorded", "_sent", "_shell",
+        "_submitted", "_timers", "dead", "definition", "epoch", "key", "leaving", "machine", "run",
+        "run_id", "sending", "seq", "settling", "under_way", "work", "workflow",
     )  # fmt: skip
 
     # Set with each row that is submitted: the messages it applies, what it says to others.
@@ -82,14 +82,12 @@ class Recording:
         #: it waits to be the first of a row.
         self._begins: tuple[Decided, int] | None = None
         #: For other runs, to go with the next row.
-        self._sending: Sequence[Outgoing] = ()
+        self.sending: Sequence[Outgoing] = ()
         #: How the run is let go of, once the row under way is answered.
         self.leaving: RunChange | None = None
         #: `_pumping`: something is being decided. `_busy`: the store was, and the row is sent again
         #: in a moment.
         self._pumping = self._busy = False
-        #: The store's answer to what was recorded in the middle of a decision.
-        self._put_off: Any = None
         #: Messages applied; applied in durable rows.
         self._read = self._recorded = read
         #: Made when first needed: many arm none.
@@ -110,7 +108,7 @@ class Recording:
     @property
     def unrecorded(self) -> bool:
         """Whether something was decided, or is to be said, that is not durable yet."""
-        return bool(self.under_way or self._decided or self._sending or self._begins)
+        return bool(self.under_way or self._decided or self.sending or self._begins)
 
     @property
     def undecided(self) -> bool:
@@ -127,14 +125,14 @@ class Recording:
         shell, transitions = self._shell, self._decided
         if not transitions:
             transitions = self._otherwise()
-        read, sending = self._read, self._sending
+        read, sending = self._read, self.sending
         live: Any = self
         try:
             row = row_of(shell, live, transitions, read, sending)
         except Exception as error:  # as good as a row that the store cannot write
             unwritable(shell, live, read, error)
             return
-        self._decided, self._sending, self._sent = [], (), sending
+        self._decided, self.sending, self._sent = [], (), sending
         self.under_way, self.seq, self._submitted = transitions, row.seq, read
         verdict = shell.commits.write(row, self._answered)
         if verdict == "accepted" and type(row.change) is Finish and len(transitions) == 1:
@@ -143,36 +141,24 @@ class Recording:
         elif verdict is not None:
             tell(self._answered, verdict)
 
-    def _submit_onward(self, made: Onward) -> None:
-        """The same for what most rows hold, where nothing else was decided or is to be said."""
+    def _record(self, made: Onward) -> bool:
+        """The same for what most rows hold, where nothing else was decided or is to be said:
+        whether it is durable, and what it orders is to be carried out."""
         shell = self._shell
         live: Any = self
         try:
             row = self._row_of(made)
         except Exception as error:
             unwritable(shell, live, self._read, error)
-            return
-        self._sent, self.under_way = (), (made,)
-        self.seq, self._submitted = row.seq, row.read
+            return False
+        self.under_way, self.seq = (made,), row.seq
+        self._sent, self._submitted = (), row.read
         verdict = shell.commits.write(row, self._answered)
         if verdict == "accepted" and not self.settling:
             self.under_way, self._recorded = None, row.read
-            shell.effects.carry_onward(live, made)
-        elif verdict is not None:
-            tell(self._answered, verdict)
-
-    def record(self, made: Onward) -> bool:
-        """Write this in the middle of its decision; whether it is durable. If not, what becomes of
-        it is heard when the decision is over. Raises what keeps it from being written, ever."""
-        row = self._row_of(made)
-        self.under_way, self.seq = (made,), row.seq
-        verdict = self._shell.commits.write(row, self._answered_later)
-        if verdict == "accepted":
-            self.under_way = None
             return True
-        self._sent, self._submitted = (), row.read
         if verdict is not None:
-            self._put_off = verdict
+            tell(self._answered, verdict)
         return False
 
     def _row_of(self, made: Onward) -> JournalRow:
@@ -183,17 +169,6 @@ class Recording:
             self.key, self.seq + 1, made.at, shell.worker, shell.next_commit(), body, self.epoch,
             self._read, payloads,
         )  # fmt: skip
-
-    def _hear_put_off(self) -> None:
-        """The decision is over, in the middle of which something was recorded."""
-        verdict, self._put_off = self._put_off, None
-        tell(self._answered, verdict)
-
-    def _answered_later(self, verdict: Any) -> None:
-        if self._pumping:
-            self._put_off = verdict
-        else:
-            self._answered(verdict)
 
     def _otherwise(self) -> list[Decided]:
         """What a row holds when nothing was decided since: the code began anew, or there is
@@ -216,7 +191,7 @@ class Recording:
             self._shell.effects.carry_out(live, transitions)
             if self.settling and not self.dead:
                 self._settled()
-            if live.inbox is not None or live._decided or live._sending or live._begins:
+            if live.inbox is not None or live._decided or live.sending or live._begins:
                 self.pump()
             elif not live.dead and not live._pumping and live.work.orders:
                 self.work.start()
@@ -227,7 +202,7 @@ class Recording:
         elif verdict == "busy":
             self.seq -= 1
             self._decided = [*transitions, *self._decided]
-            self._sending = (*self._sent, *self._sending)
+            self.sending = (*self._sent, *self.sending)
             self._busy = True
             self.timers.after(BUSY_PAUSE, self._store_was_busy)
         elif verdict == "refused":
