@@ -179,7 +179,6 @@ class Runners:
         begun: Begun | None = None
         left = 0 if live.parking else TURN_STEPS
         while left > 0 or begun is not None:
-            left -= 1
             if begun is not None:
                 order = begun[0]
             elif not orders or self.held or shell.stopping:  # one that is dead has no orders
@@ -191,6 +190,7 @@ class Runners:
                     shell.shared_runner.take(self)
                 break
             else:
+                left -= 1
                 order = orders.pop(0)
                 self.passing = task, order
             try:

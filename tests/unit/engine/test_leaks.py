@@ -10,7 +10,10 @@ from typing import Any
 import pytest
 
 from perdure.engine.live_run import LiveRun
+from perdure.flow.context import Context
 from perdure.flow.step import step
+from perdure.flow.workflow import workflow
+from perdure.kernel.code.call import CallFuture
 from perdure.model.errors import Failure
 from perdure.model.policy import Retry
 from perdure.model.step_context import current_step
@@ -69,5 +72,44 @@ def test_runs_that_ended_leave_no_object_task_timer_or_watch(kind: type[VirtualS
             # Watches of attempts that ended hold theirs until the sweep, at most their timeout.
             await asyncio.sleep(60)
             assert [live for live in live_runs() if live not in before] == []
+
+    run(main())
+
+
+@step
+async def fails() -> None:
+    raise Failure("it fails")
+
+
+@workflow(max_duration=None)
+async def tries(ctx: Context) -> None:
+    for _ in range(2):
+        with suppress(Failure):
+            await fails()
+    await fails()
+
+
+def futures() -> int:
+    """How many calls of workflows there are in this process, whoever refers to them."""
+    return sum(issubclass(type(thing), CallFuture) for thing in gc.get_objects())
+
+
+@pytest.mark.parametrize("kind", [VirtualStore, LateStore])
+def test_steps_that_fail_leave_nothing_to_the_garbage_collector(kind: type[VirtualStore]) -> None:
+    async def main() -> None:
+        async with engine_on(kind(), tries) as engine:
+            await asyncio.sleep(1)
+            gc.collect()
+            before = futures()
+            gc.disable()
+            try:
+                for _ in range(5):
+                    with suppress(Failure):
+                        await engine.run(tries)
+                await asyncio.sleep(1)
+                left = futures() - before
+            finally:
+                gc.enable()
+            assert left == 0
 
     run(main())

@@ -116,6 +116,13 @@ class WorkflowTask(asyncio.Task[Any]):
     def __hash__(self) -> int:
         return self.place
 
+    def cancel(self, msg: Any = None) -> bool:
+        """Raises ForbiddenInWorkflow from outside."""
+        loop: Any = self.get_loop()
+        if loop.turn == AT_REST and loop.alive:
+            raise reached_into()
+        return super().cancel(msg)
+
 
 class WorkflowLoop(asyncio.AbstractEventLoop):
     """One run's loop. It runs only within `run_ready`, from whatever loop or thread calls that.
@@ -261,9 +268,12 @@ class WorkflowLoop(asyncio.AbstractEventLoop):
         context: Context | None = None,
     ) -> Ready:  # fmt: skip
         """Run a callback at a time of the loop's clock: a durable timer. One that is further away
-        than can be recorded, or infinitely far, is due at the last moment that can."""
+        than can be recorded, or infinitely far, is due at the last moment that can. Raises
+        ForbiddenInWorkflow as call_soon does."""
         if not self.alive:  # it never comes
             return Ready(callback, args, copy_context() if context is None else context)
+        if self.turn == AT_REST:
+            raise reached_into()
         if isnan(when):
             raise ValueError("a timer's time is not a number: use seconds")
         due = self.began + round(min(when * SECOND, MAX_DURATION))

@@ -90,7 +90,7 @@ class Writer:
         the refusal it raised, or what doing it again would not mend."""
         if self._closed:
             done(StoreError(f"store {self._path} is closed"))
-        elif not aside and self._fits_inline(rows) and self._gate.acquire(blocking=False):
+        elif not aside and self._fits_inline(rows):
             self._do_inline(work, done, rows)
         else:
             self._hand_over(work, done, rows)
@@ -141,23 +141,18 @@ class Writer:
         return rows * _ROW <= INLINE_BUDGET and perf_counter() > self._away_until
 
     def _do_inline(self, work: Work[T], done: Done[T], rows: int) -> None:
-        """With the gate held."""
+        """The thread has nothing to do, so that the gate is open."""
         began = perf_counter()
         answer: T | Exception
         try:
-            answer = self._run(work)
+            # By `with`: an interrupt that came between taking it and the `try` would leave it shut.
+            with self._gate:
+                answer = self._attempt(work)
         except Exception as error:
-            self._undo()
             if is_busy(error):
-                self._gate.release()
                 self._hand_over(work, done, rows)
                 return
             answer = self._told(error)
-        except BaseException:
-            self._undo()
-            self._gate.release()
-            raise
-        self._gate.release()
         self._learn(perf_counter() - began - rows * _ROW)
         self._count(rows)
         done(answer)
@@ -211,14 +206,14 @@ class Writer:
         except Exception as error:
             return self._told(error)
 
+    # ------------------------------------------------------------------ either, with the gate held
+
     def _attempt(self, work: Work[T]) -> T:
         try:
             return self._run(work)
         except BaseException:
             self._undo()
             raise
-
-    # ------------------------------------------------------------------ either, with the gate held
 
     def _run(self, work: Work[T]) -> T:
         if self._db.in_transaction:
