@@ -35,7 +35,7 @@ Measure = Callable[[Sequence[Place], Scale], Coroutine[Any, Any, list[Figure]]]
 _MEASURES: dict[str, Measure] = {
     "w1": lambda where, scale: throughput.measure(throughput.w1(), where, (1, 64), scale),
     "w1r": naps.measure,
-    "w1f": lambda where, scale: throughput.measure(flows.w1f(), where, (1, 64), scale),
+    "w1f": flows.measure_w1f,
     "w2": flows.measure_wide,
     "w3": starts.measure,
     "w7": idle.measure,
@@ -47,7 +47,7 @@ _MEASURES: dict[str, Measure] = {
 }
 WORKLOADS = {
     "w1": "ten trivial steps in sequence, 1 and 64 runs at a time",
-    "w1f": "as w1, through the workflow door",
+    "w1f": "as w1, through the workflow door; ten steps and fifty",
     "w1r": "as w1, steps that take a random 0-20 ms, 64 and 512 runs at a time",
     "w2": "one workflow, 1,000 steps at the same time; memory of a waiting step and workflow",
     "w3": "start 2,000 one-step runs and wait for all",

@@ -14,6 +14,7 @@ from bench.ceilings_memory import kept
 from bench.chains import NODES, nothing
 from bench.figures import Budget, Figure, compare, rated, seconds
 from bench.idle import MOST_BYTES, allocated, live_bytes, tracing
+from bench.lengths import measure_lengths
 from bench.places import MEMORY, SQLITE, Place
 from bench.scale import Scale
 from bench.throughput import Chain
@@ -25,6 +26,8 @@ WIDTH: Final = 1_000
 MOST_A_STEP: Final = 4 * 1024
 WIDE = Budget(micros=50)
 LIVE: Final = 1_000
+#: Steps of the longer W1f.
+LONGER: Final = 50
 
 _go = Signal(SIGNAL, NoneType)
 _open = asyncio.Event()
@@ -32,10 +35,10 @@ _open = asyncio.Event()
 _staying: list[None] = []
 
 
-@workflow(name="ten", max_duration=None)
-async def ten(ctx: Context) -> None:
-    """Ten trivial steps, one after another."""
-    for _ in range(NODES):
+@workflow(name="line", max_duration=None)
+async def line(ctx: Context, steps: int) -> None:
+    """So many trivial steps, one after another."""
+    for _ in range(steps):
         await nothing()
 
 
@@ -65,9 +68,15 @@ async def staying(ctx: Context, width: int) -> None:
     await asyncio.gather(*(stay() for _ in range(width)))
 
 
-def w1f() -> Chain:
+def w1f(steps: int = NODES) -> Chain:
     """W1 through the workflow door."""
-    return Chain("W1f", ten, nothing)
+    name = "W1f" if steps == NODES else f"W1f of {steps}"
+    return Chain(name, line, nothing, steps, nodes=steps)
+
+
+async def measure_w1f(places: Sequence[Place], scale: Scale) -> list[Figure]:
+    """The figures of ten steps and of fifty."""
+    return await measure_lengths("W1f", w1f(), w1f(LONGER), places, scale)
 
 
 async def measure_wide(places: Sequence[Place], scale: Scale) -> list[Figure]:

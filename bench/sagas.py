@@ -13,9 +13,10 @@ from typing import Final
 
 from bench.chains import nothing
 from bench.figures import Figure
+from bench.lengths import measure_lengths
 from bench.places import Place
 from bench.scale import Scale
-from bench.throughput import Chain, measure
+from bench.throughput import Chain
 from perdure import Permanent, Saga, SagaContext
 
 #: Steps of the sagas that end well.
@@ -51,27 +52,6 @@ def w9() -> Chain:
 
 
 async def measure_sagas(places: Sequence[Place], scale: Scale) -> list[Figure]:
-    """The figures of every length, one run and 64 runs at a time."""
-    figures: list[Figure] = []
-    for steps in LENGTHS:
-        figures += await measure(saga(steps), places, (1, 64), scale)
-    return figures + [parts for pair in pairs_of(figures) for parts in apart(*pair)]
-
-
-def pairs_of(figures: Sequence[Figure]) -> list[tuple[Figure, Figure]]:
-    """The figures of short and of long sagas, each with the other of its place and load."""
-    half = len(figures) // 2
-    return list(zip(figures[:half], figures[half:], strict=True))
-
-
-def apart(short: Figure, long: Figure) -> tuple[Figure, Figure]:
-    """What a step costs beside its run's start and end, and what those do: by the difference of
-    sagas of two lengths."""
-    assert short.case == long.case
-    few, many = LENGTHS
-    in_short, in_long = few * 1e6 / short.value, many * 1e6 / long.value
-    step = (in_long - in_short) / (many - few)
-    return (
-        Figure("saga", f"{long.case}: a step alone", step, "µs"),
-        Figure("saga", f"{long.case}: start and end", in_short - few * step, "µs"),
-    )
+    """The figures of both lengths."""
+    short, long = LENGTHS
+    return await measure_lengths("saga", saga(short), saga(long), places, scale)

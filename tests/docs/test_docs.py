@@ -67,6 +67,12 @@ def test_decision_notes_are_numbered_without_gaps() -> None:
     assert numbers == list(range(1, len(names) + 1))
 
 
+def test_every_decision_note_is_in_the_table_of_them() -> None:
+    folder = ROOT / "docs" / "decisions"
+    table = (folder / "README.md").read_text(encoding="utf-8")
+    assert [p.name for p in folder.glob("[0-9]*.md") if f"]({p.name})" not in table] == []
+
+
 def test_a_broken_link_and_a_missing_heading_are_caught(tmp_path: Path) -> None:
     page = tmp_path / "a.md"
     page.write_text(

@@ -20,6 +20,7 @@ from bench import (
     flows,
     idle,
     imports,
+    lengths,
     long_flows,
     long_runs,
     naps,
@@ -111,7 +112,7 @@ def test_what_a_step_costs_is_told_apart_from_what_its_run_does() -> None:
     # 10 µs a step, 100 µs a run
     short = Figure("saga of 5", "memory, 1 run", 5e6 / 150, "nodes/s")
     long = Figure("saga of 50", "memory, 1 run", 50e6 / 600, "nodes/s")
-    step, run = sagas.apart(short, long)
+    step, run = lengths.apart("saga", (5, short), (50, long))
     assert (round(step.value, 6), round(run.value, 6)) == (10.0, 100.0)
 
 
