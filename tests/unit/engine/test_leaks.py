@@ -11,6 +11,7 @@ import pytest
 
 from perdure.engine.live_run import LiveRun
 from perdure.flow.context import Context
+from perdure.flow.signal import Channel
 from perdure.flow.step import step
 from perdure.flow.workflow import workflow
 from perdure.kernel.code.call import CallFuture
@@ -89,6 +90,19 @@ async def tries(ctx: Context) -> None:
     await fails()
 
 
+NEWS = Channel("news", int)
+
+
+@workflow(max_duration=None)
+async def waits(ctx: Context) -> None:
+    await ctx.receive(NEWS)
+
+
+@workflow(max_duration=None)
+async def sleeps(ctx: Context) -> None:
+    await ctx.sleep(3600)
+
+
 def futures() -> int:
     """How many calls of workflows there are in this process, whoever refers to them."""
     return sum(issubclass(type(thing), CallFuture) for thing in gc.get_objects())
@@ -111,5 +125,25 @@ def test_steps_that_fail_leave_nothing_to_the_garbage_collector(kind: type[Virtu
             finally:
                 gc.enable()
             assert left == 0
+
+    run(main())
+
+
+@pytest.mark.parametrize("flow", [waits, sleeps])
+def test_a_workflow_that_is_parked_leaves_nothing_to_the_garbage_collector(flow: Any) -> None:
+    async def main() -> None:
+        async with engine_on(VirtualStore(), flow) as engine:
+            gc.collect()
+            before = futures()
+            gc.disable()
+            try:
+                await engine.start(flow, id="1")
+                await asyncio.sleep(1)
+                assert futures() == before + 1
+                await asyncio.sleep(60)
+                assert not engine._shell.live
+                assert futures() == before
+            finally:
+                gc.enable()
 
     run(main())

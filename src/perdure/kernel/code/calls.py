@@ -409,6 +409,9 @@ class Calls:
     def forget(self) -> None:
         """The run's code is gone: nothing of it is awaited any more."""
         self.loop.forget_tasks()
+        for call in self.open.values():
+            if not isinstance(call, Timer):
+                _let_go(call)
         self.open.clear()
 
     def give_up_on(self, stuck: Stuck) -> NoReturn:
@@ -418,6 +421,17 @@ class Calls:
         self.open.clear()
         self.loop.alive = False
         raise Evicted
+
+
+def _let_go(call: AnyCall) -> None:
+    """Nobody waits for this call any more. What does, and what it waits for, refer to one another:
+    left as they are, only the garbage collector would free them."""
+    future: Any = call.future
+    if future is not None:
+        for resume, _ in future._callbacks or ():
+            future.remove_done_callback(resume)
+        if isinstance(call, Call):
+            call.future = None
 
 
 def digest_of(input: Raw | None) -> str | None:
