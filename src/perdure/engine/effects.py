@@ -82,7 +82,7 @@ class Effects:
                 if observed:
                     self.shell.show(live, transition)
         except Exception as error:
-            self._failed(live, error)
+            self.failed(live, error)
 
     def carry_onward(self, live: LiveRun, onward: Onward) -> None:
         """The same of one transition, where nothing has been decided since."""
@@ -92,7 +92,7 @@ class Effects:
             if self.shell.observers:
                 self.shell.show(live, onward)
         except Exception as error:
-            self._failed(live, error)
+            self.failed(live, error)
 
     def carry_end(self, live: LiveRun, ended: Decided) -> None:
         """The same of one transition, the run's last. Most often a node has completed with it:
@@ -106,7 +106,7 @@ class Effects:
             if self.shell.observers:
                 self.shell.show(live, ended)
         except Exception as error:
-            self._failed(live, error)
+            self.failed(live, error)
 
     def carry_start(self, live: LiveRun, started: Transition) -> None:
         """The same of a start that opens the run and begins at one worker node."""
@@ -118,9 +118,10 @@ class Effects:
             if self.shell.observers:
                 self.shell.show(live, started)
         except Exception as error:
-            self._failed(live, error)
+            self.failed(live, error)
 
-    def _failed(self, live: LiveRun, error: Exception) -> None:
+    def failed(self, live: LiveRun, error: Exception) -> None:
+        """What is durable could not be carried out: the run stalls with the reason."""
         _log.error("%s/%s cannot go on", live.definition.name, live.run_id, exc_info=error)
         live.stall(f"the engine could not carry out what was decided: {error!r}")
 

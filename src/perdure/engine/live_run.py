@@ -174,7 +174,11 @@ class LiveRun(Writing):
                 return
             if not self._record(made):
                 return
-            ended = False if at_once is None else at_once.attempt(self, made)
+            try:
+                ended = False if at_once is None else at_once.attempt(self, made)
+            except Exception as error:
+                self._shell.effects.failed(self, error)
+                return
             if ended is False:
                 self._shell.effects.carry_onward(self, made)
             if type(ended) is bool:

@@ -144,31 +144,26 @@ class Writing:
     def _record(self, made: Onward) -> bool:
         """The same for what most rows hold, where nothing else was decided or is to be said:
         whether it is durable, and what it orders is to be carried out."""
-        shell = self._shell
-        live: Any = self
+        shell, read, seq = self._shell, self._read, self.seq + 1
         try:
-            row = self._row_of(made)
+            body, payloads = encode_onward(made)
         except Exception as error:
-            unwritable(shell, live, self._read, error)
+            live: Any = self
+            unwritable(shell, live, read, error)
             return False
-        self.under_way, self.seq = (made,), row.seq
-        self._sent, self._submitted = (), row.read
+        row = JournalRow(
+            self.key, seq, made.at, shell.worker, shell.next_commit(), body, self.epoch, read,
+            payloads,
+        )  # fmt: skip
+        self.under_way, self.seq = (made,), seq
+        self._sent, self._submitted = (), read
         verdict = shell.commits.write(row, self._answered)
         if verdict == "accepted" and not self.settling:
-            self.under_way, self._recorded = None, row.read
+            self.under_way, self._recorded = None, read
             return True
         if verdict is not None:
             tell(self._answered, verdict)
         return False
-
-    def _row_of(self, made: Onward) -> JournalRow:
-        """The row of one step further, which nothing rides on. Raises as `row_of` does."""
-        body, payloads = encode_onward(made)
-        shell = self._shell
-        return JournalRow(
-            self.key, self.seq + 1, made.at, shell.worker, shell.next_commit(), body, self.epoch,
-            self._read, payloads,
-        )  # fmt: skip
 
     def _otherwise(self) -> list[Decided]:
         """What a row holds when nothing was decided since: the code began anew, or there is

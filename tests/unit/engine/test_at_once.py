@@ -440,3 +440,23 @@ def test_a_process_that_is_killed_in_a_step_repeats_that_one_alone() -> None:
         assert begun == [0, 1, 2, 3, 3, 4, 5]
 
     run(main())
+
+
+def test_a_step_that_the_engine_cannot_begin_stalls_its_run_with_the_reason(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def faulty(*args: Any) -> Any:
+        raise ZeroDivisionError("a bug of ours")
+
+    async def main() -> None:
+        async with engine_on(VirtualStore(), chain, work) as engine:
+            with monkeypatch.context() as patch:
+                patch.setattr("perdure.engine.at_once.Order", faulty)
+                started = await engine.start(chain, 6, id="1")
+                await settle()
+            told = (await started.describe()).stalled
+            assert told is not None
+            assert "a bug of ours" in told
+            assert await engine.run(chain, 3, id="2") == 3  # others go on
+
+    run(main())
