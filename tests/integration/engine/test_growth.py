@@ -208,7 +208,8 @@ def test_nothing_grows_in_memory_over_a_hundred_thousand_runs_that_are_past_thei
             gc.collect()
             kept, _ = tracemalloc.get_traced_memory()
             tracemalloc.stop()
-            blocks = sys.getallocatedblocks() - blocks  # before it is looked into: that makes objects
+            # Before it is looked into: that makes objects.
+            blocks = sys.getallocatedblocks() - blocks
             after = containers(engine)
             assert any(path.endswith("store._runs") for path in after), "the store was looked into"
             assert len(live.runs()) == LIMIT
