@@ -220,9 +220,11 @@ class Runners:
                 else:
                     at_once.left = left
                     live.report(made, at_once)
-                    left, begun, at_once.begun = at_once.left, at_once.begun, None
+                    left, begun = at_once.left, at_once.begun
             finally:
                 self.free = 0
+                if at_once is not None:
+                    at_once.begun = None  # also where an interrupt came: it is no other run's
         else:
             if orders and not live.parking:
                 shell.shared_runner.take(self)  # others have their turn

@@ -112,14 +112,13 @@ class Writer:
 
     def peek(self, work: Work[T]) -> T | None:
         """What a quick look at the connection gives; None while it is in use or out of order."""
-        if self._closed or not self._gate.acquire(blocking=False):
+        if self._closed or self._under_way:
             return None
         try:
-            return work(self._db)
+            with self._gate:  # as in _do_inline: open, and open again whatever interrupts this
+                return work(self._db)
         except Error:
             return None
-        finally:
-            self._gate.release()
 
     async def close(self, last: Work[None]) -> None:
         """Finish everything queued, then `last`, then end the thread."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -230,6 +231,66 @@ def test_what_can_never_be_written_is_not_taken_for_trouble_of_the_store(
         with pytest.raises(type(fault)):
             await writer.call(impossible, rows)
         assert not db.in_transaction
+
+    play(scene)
+
+
+class Interrupted:
+    """A gate that is taken by a call which an interrupt follows, as it may any call."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self.locked = self._lock.locked
+
+    def acquire(self, blocking: bool = True) -> bool:
+        if self._lock.acquire(blocking):
+            raise KeyboardInterrupt
+        return False
+
+    def release(self) -> None:
+        self._lock.release()
+
+    def __enter__(self) -> None:  # no call: nothing comes between this and what is within
+        self._lock.acquire()
+
+    def __exit__(self, *_: object) -> None:
+        self._lock.release()
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda writer: writer.peek(on_thread),
+        lambda writer: writer.submit(on_thread, lambda _: None),
+    ],
+    ids=["look", "write"],
+)
+def test_an_interrupt_does_not_leave_the_gate_shut(
+    clock: Clock, use: Callable[[Writer], object]
+) -> None:
+    async def scene(writer: Writer, db: FakeConnection) -> None:
+        gate: Any = Interrupted()
+        before, writer._gate = writer._gate, gate
+        try:
+            with suppress(KeyboardInterrupt):
+                use(writer)
+        finally:
+            writer._gate = before
+        assert not gate.locked()
+
+    play(scene)
+
+
+def test_nobody_looks_while_the_thread_is_at_work(clock: Clock) -> None:
+    async def scene(writer: Writer, db: FakeConnection) -> None:
+        assert writer.peek(on_thread) == "MainThread"
+        may_end = threading.Event()
+        work = asyncio.ensure_future(writer.call(lambda _: may_end.wait(10), rows=10_000))
+        await asyncio.sleep(0)
+        assert writer.peek(on_thread) is None
+        may_end.set()
+        await work
+        assert writer.peek(on_thread) == "MainThread"
 
     play(scene)
 
