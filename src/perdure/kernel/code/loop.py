@@ -118,8 +118,8 @@ class WorkflowTask(asyncio.Task[Any]):
 
     def cancel(self, msg: Any = None) -> bool:
         """Raises ForbiddenInWorkflow from outside."""
-        loop: Any = self.get_loop()
-        if loop.turn == AT_REST and loop.alive:
+        loop = self.get_loop()
+        if isinstance(loop, WorkflowLoop) and loop.turn == AT_REST and loop.alive:
             raise reached_into()
         return super().cancel(msg)
 

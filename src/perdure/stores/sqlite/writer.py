@@ -90,7 +90,7 @@ class Writer:
         the refusal it raised, or what doing it again would not mend."""
         if self._closed:
             done(StoreError(f"store {self._path} is closed"))
-        elif not aside and self._fits_inline(rows):
+        elif not aside and self._fits_inline(rows) and not self._gate.locked():
             self._do_inline(work, done, rows)
         else:
             self._hand_over(work, done, rows)
@@ -112,7 +112,7 @@ class Writer:
 
     def peek(self, work: Work[T]) -> T | None:
         """What a quick look at the connection gives; None while it is in use or out of order."""
-        if self._closed or self._under_way:
+        if self._closed or self._under_way or self._gate.locked():
             return None
         try:
             with self._gate:  # as in _do_inline: open, and open again whatever interrupts this
@@ -140,7 +140,7 @@ class Writer:
         return rows * _ROW <= INLINE_BUDGET and perf_counter() > self._away_until
 
     def _do_inline(self, work: Work[T], done: Done[T], rows: int) -> None:
-        """The thread has nothing to do, so that the gate is open."""
+        """The thread has nothing to do, and nobody is within: the gate is open."""
         began = perf_counter()
         answer: T | Exception
         try:
