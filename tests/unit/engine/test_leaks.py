@@ -77,19 +77,6 @@ def test_runs_that_ended_leave_no_object_task_timer_or_watch(kind: type[VirtualS
     run(main())
 
 
-@step
-async def fails() -> None:
-    raise Failure("it fails")
-
-
-@workflow(max_duration=None)
-async def tries(ctx: Context) -> None:
-    for _ in range(2):
-        with suppress(Failure):
-            await fails()
-    await fails()
-
-
 NEWS = Channel("news", int)
 
 
@@ -106,27 +93,6 @@ async def sleeps(ctx: Context) -> None:
 def futures() -> int:
     """How many calls of workflows there are in this process, whoever refers to them."""
     return sum(issubclass(type(thing), CallFuture) for thing in gc.get_objects())
-
-
-@pytest.mark.parametrize("kind", [VirtualStore, LateStore])
-def test_steps_that_fail_leave_nothing_to_the_garbage_collector(kind: type[VirtualStore]) -> None:
-    async def main() -> None:
-        async with engine_on(kind(), tries) as engine:
-            await asyncio.sleep(1)
-            gc.collect()
-            before = futures()
-            gc.disable()
-            try:
-                for _ in range(5):
-                    with suppress(Failure):
-                        await engine.run(tries)
-                await asyncio.sleep(1)
-                left = futures() - before
-            finally:
-                gc.enable()
-            assert left == 0
-
-    run(main())
 
 
 @pytest.mark.parametrize("flow", [waits, sleeps])
