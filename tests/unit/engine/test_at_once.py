@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import suppress
 from contextvars import ContextVar
 from typing import Any
@@ -28,8 +28,10 @@ NEWS = Channel("news", int)
 
 
 @pytest.fixture(autouse=True)
-def watched(monkeypatch: pytest.MonkeyPatch) -> None:
+def watched(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     watch(monkeypatch)
+    yield
+    deeds.clear()  # they refer to engines and runs
 
 
 # ---------------------------------------------------------------------------- what a step sees

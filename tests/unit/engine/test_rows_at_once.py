@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import asyncio
 import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import pytest
@@ -27,8 +27,10 @@ NEWS = Channel("news", int)
 
 
 @pytest.fixture(autouse=True)
-def watched(monkeypatch: pytest.MonkeyPatch) -> None:
+def watched(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     watch(monkeypatch)
+    yield
+    deeds.clear()  # they refer to engines and runs
 
 
 # ------------------------------------------------------------------------------------- the store
