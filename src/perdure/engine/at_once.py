@@ -12,6 +12,7 @@ go of) ends this: the attempt has begun, and Runners.advance goes on with it as 
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
@@ -45,6 +46,17 @@ class AtOnce:
         self.time: Callable[[], float] = float
         #: The attempt that has begun and has not completed, or is not to be reported yet.
         self.begun: Begun | None = None
+
+    def begin(
+        self, task: asyncio.Task[None], left: int, until: float, time: Callable[[], float]
+    ) -> None:
+        """A runner reports, and what follows may begin."""
+        self.task, self.left, self.until, self.time = task, left, until, time
+
+    def end(self) -> None:
+        """It has reported: of its task and its loop, and of what has begun, nothing is kept."""
+        self.task = self.begun = None
+        self.time = float
 
     def attempt(self, live: LiveRun, onward: Onward) -> NodeCompleted | bool:
         """Make the first attempt of the step that follows, whose row is durable. How it completed;

@@ -172,10 +172,7 @@ class Runners:
         if shell.lease_over < until:  # noqa: PLR1730  # a call for each run
             until = shell.lease_over
         made: Any
-        at_once = None
-        if unseen:
-            at_once = shell.at_once
-            at_once.task, at_once.until, at_once.time = task, until, time
+        at_once = shell.at_once if unseen else None
         begun: Begun | None = None
         left = 0 if live.parking else TURN_STEPS
         while left > 0 or begun is not None:
@@ -218,13 +215,13 @@ class Runners:
                 if at_once is None:
                     live.report(made)
                 else:
-                    at_once.left = left
+                    at_once.begin(task, left, until, time)
                     live.report(made, at_once)
                     left, begun = at_once.left, at_once.begun
             finally:
                 self.free = 0
                 if at_once is not None:
-                    at_once.begun = None  # also where an interrupt came: it is no other run's
+                    at_once.end()  # also where an interrupt came: what has begun is no other run's
         else:
             if orders and not live.parking:
                 shell.shared_runner.take(self)  # others have their turn
