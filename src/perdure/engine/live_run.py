@@ -200,7 +200,7 @@ class LiveRun(Writing):
             self.inbox.extend(events)
 
     def pump(self) -> None:
-        """Decide on everything that came, then hand the decisions to the committer."""
+        """Decide on everything that came, then write what was decided."""
         if not self._pumping and not self.parking:
             self._pump(None)
 

@@ -107,11 +107,6 @@ class Step(Generic[P, R]):
         return await asyncio.to_thread(_in_thread, self._fn, args, kwargs)
 
     @cached_property
-    def body(self) -> tuple[Callable[..., Any], bool]:
-        """Its function, and whether that is `async`."""
-        return self._fn, self._is_async
-
-    @cached_property
     def packer(self) -> Packer:
         """How calls inside a workflow are recorded."""
         return Packer(self._name, self._fn)

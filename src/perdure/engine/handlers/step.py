@@ -58,8 +58,7 @@ class StepHandler:
             args, kwargs = step.packer.unpack(attempt.input)
         except InvalidRequest as error:
             raise Permanent(error) from error
-        function, is_async = step.body
-        return self._tasks.perform(step, function, is_async, context, args, kwargs)
+        return self._tasks.perform(step, step.fn, step.is_async, context, args, kwargs)
 
     async def close(self) -> None:
         """The threads are not its own."""
