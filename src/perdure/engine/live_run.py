@@ -67,7 +67,14 @@ class LiveRun(Writing):
         seq: int,
         read: int = 0,
     ) -> None:
-        super().__init__(shell, key, workflow, run_id, definition, machine, run, epoch, seq, read)
+        self._shell = shell
+        self.key, self.workflow, self.run_id = key, workflow, run_id
+        self.definition, self.machine, self.run = definition, machine, run
+        self.epoch, self.seq = epoch, seq
+        self.dead = self.settling = self._pumping = self._busy = False
+        self.under_way = self._begins = self.leaving = self._timers = None
+        self._decided, self.sending = [], ()
+        self._read = self._recorded = read
         #: Being let go: what comes waits for the store's answer.
         self.parking = False
         #: Reads of this run that are under way.

@@ -45,53 +45,43 @@ class Writing:
         "run_id", "sending", "seq", "settling", "under_way", "work", "workflow",
     )  # fmt: skip
 
+    # All set by LiveRun.
+    _shell: Shell
+    key: bytes
+    workflow: str
+    run_id: str
+    definition: Definition[Any, Any]
+    machine: Machine
+    run: Run
+    epoch: int
+    seq: int
+    #: The attempts of its steps.
+    work: Runners
+    #: Dropped: it decides and writes nothing any more.
+    dead: bool
+    #: Loaded with mail that is not recorded yet: nothing is dispatched before.
+    settling: bool
+    under_way: Sequence[Decided] | None
+    _decided: list[Decided]
+    #: The decision by which its code began once more, with the messages applied by then, while it
+    #: waits to be the first of a row.
+    _begins: tuple[Decided, int] | None
+    #: For other runs, to go with the next row.
+    sending: Sequence[Outgoing]
+    #: How the run is let go of, once the row under way is answered.
+    leaving: RunChange | None
+    #: Something is being decided. The store was busy, and the row is sent again in a moment.
+    _pumping: bool
+    _busy: bool
+    #: Messages applied; applied in durable rows.
+    _read: int
+    _recorded: int
+    #: Made when first needed: many arm none.
+    _timers: Timers | None
+
     # Set with each row that is submitted: the messages it applies, what it says to others.
     _submitted: int
     _sent: Sequence[Outgoing]
-
-    #: The attempts of its steps.
-    work: Runners
-
-    def __init__(
-        self,
-        shell: Shell,
-        key: bytes,
-        workflow: str,
-        run_id: str,
-        definition: Definition[Any, Any],
-        machine: Machine,
-        run: Run,
-        epoch: int,
-        seq: int,
-        read: int,
-    ) -> None:
-        self._shell = shell
-        self.key, self.workflow, self.run_id = key, workflow, run_id
-        self.definition = definition
-        self.machine = machine
-        self.run = run
-        self.epoch = epoch
-        self.seq = seq
-        #: Dropped: it decides and writes nothing any more.
-        self.dead = False
-        #: Loaded with mail that is not recorded yet: nothing is dispatched before.
-        self.settling = False
-        self.under_way: Sequence[Decided] | None = None
-        self._decided: list[Decided] = []
-        #: The decision by which its code began once more, with the messages applied by then, while
-        #: it waits to be the first of a row.
-        self._begins: tuple[Decided, int] | None = None
-        #: For other runs, to go with the next row.
-        self.sending: Sequence[Outgoing] = ()
-        #: How the run is let go of, once the row under way is answered.
-        self.leaving: RunChange | None = None
-        #: `_pumping`: something is being decided. `_busy`: the store was, and the row is sent again
-        #: in a moment.
-        self._pumping = self._busy = False
-        #: Messages applied; applied in durable rows.
-        self._read = self._recorded = read
-        #: Made when first needed: many arm none.
-        self._timers: Timers | None = None
 
     @property
     def read(self) -> int:
