@@ -29,7 +29,7 @@ from bench.long_flows import long
 from bench.sagas import saga
 from bench.throughput import Chain
 from perdure import Engine
-from perdure.engine import runners, shared_runner
+from perdure.engine.runs import runners, shared_runner
 
 FEW, MANY = 20, 60
 #: Runs before the one that is counted: caches fill, and the interpreter has seen the code.

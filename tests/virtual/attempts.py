@@ -11,13 +11,13 @@ import msgspec
 from msgspec import Raw
 
 from perdure.codec.values import JsonCodec
-from perdure.engine.dispatcher import Dispatcher
+from perdure.engine.attempts.dispatcher import Dispatcher
+from perdure.engine.attempts.orders import Order
+from perdure.engine.attempts.resources import Resources
+from perdure.engine.attempts.secrets import Secrets
+from perdure.engine.attempts.stepping import OVER, Waiting
+from perdure.engine.attempts.timeouts import Timeouts
 from perdure.engine.handlers.task import TaskHandler
-from perdure.engine.orders import Order
-from perdure.engine.resources import Resources
-from perdure.engine.secrets import Secrets
-from perdure.engine.stepping import OVER, Waiting
-from perdure.engine.timeouts import Timeouts
 from perdure.expr import reveal
 from perdure.flow.step import Step
 from perdure.kernel.events import NodeCompleted, NodeFailed

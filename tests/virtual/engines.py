@@ -51,9 +51,13 @@ async def kill(engine: Engine) -> None:
 
 def lasting_leases(monkeypatch: pytest.MonkeyPatch) -> None:
     """Leases of a year: an engine that stays open for months beats seldom enough to be tested."""
-    for module in ("perdure.engine.beats", "perdure.engine.shell", "perdure.stores.memory.store"):
+    for module in (
+        "perdure.engine.worker.beats",
+        "perdure.engine.worker.shell",
+        "perdure.stores.memory.store",
+    ):
         monkeypatch.setattr(f"{module}.LEASE", 365 * 86_400 * 1_000_000)
-    monkeypatch.setattr("perdure.engine.retention.EVERY", 86_400.0)
+    monkeypatch.setattr("perdure.engine.worker.retention.EVERY", 86_400.0)
 
 
 def task(id: str, step: str | None = None, input: Any = None, **rest: Any) -> dict[str, Any]:

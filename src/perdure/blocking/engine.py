@@ -13,9 +13,9 @@ from perdure.blocking.client import Client
 from perdure.blocking.mirroring import Serving
 from perdure.client.client import Listen
 from perdure.client.engine import Engine as AsyncEngine
+from perdure.engine.attempts.secrets import Secrets
 from perdure.engine.handlers.http import HttpOptions
-from perdure.engine.secrets import Secrets
-from perdure.engine.shell import PARK_AFTER, POLL
+from perdure.engine.worker.shell import PARK_AFTER, POLL
 from perdure.flow.codec import Codec
 from perdure.flow.driver import Driver
 from perdure.flow.registry import Listed

@@ -10,8 +10,8 @@ import re
 from typing import Final
 
 from perdure.cli.exits import usage
+from perdure.engine.attempts.secrets import Secrets, variable_of
 from perdure.engine.handlers.http import HttpHandler
-from perdure.engine.secrets import Secrets, variable_of
 from perdure.expr.errors import ExprError
 from perdure.expr.template_text import compile_text
 from perdure.graph.definition import Graph

@@ -16,7 +16,7 @@ from perdure.client.run import time_of
 from perdure.kernel.plan import UNDO
 
 if TYPE_CHECKING:
-    from perdure.engine.live_run import LiveRun
+    from perdure.engine.runs.live_run import LiveRun
     from perdure.kernel.onward import Decided
     from perdure.kernel.run import NodeState, Run
 

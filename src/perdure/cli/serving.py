@@ -15,15 +15,15 @@ from perdure.cli.nodes import reason, run_reason
 from perdure.cli.output import instant, moment_near, took
 from perdure.client.engine import Engine
 from perdure.client.run import time_of
+from perdure.engine.attempts.secrets import Secrets
 from perdure.engine.handlers.http_options import HttpOptions
 from perdure.engine.outages import unrecorded
-from perdure.engine.secrets import Secrets
 from perdure.kernel.actions import CreateTask, FailTask, FinishRun, RetryTask
 from perdure.kernel.onward import Decided
 
 if TYPE_CHECKING:
     from perdure.cli.progress import Screen
-    from perdure.engine.live_run import LiveRun
+    from perdure.engine.runs.live_run import LiveRun
     from perdure.kernel.run import Run
 
 #: Hears of one thing that happened.

@@ -22,8 +22,8 @@ from perdure.client.client import Client
 from perdure.client.engine import Engine
 from perdure.client.run import Run, RunInfo, info_of
 from perdure.client.urls import sqlite_file, store_of
+from perdure.engine.attempts.secrets import Secrets
 from perdure.engine.handlers.http_options import HttpOptions
-from perdure.engine.secrets import Secrets
 from perdure.model.definition import Definition
 from perdure.model.errors import AlreadyStarted, Failure, NotFound, StoreError
 from perdure.model.status import TERMINAL

@@ -22,9 +22,9 @@ from perdure.codec.values import JsonCodec
 from perdure.drivers.native import NativeDriver, rebuild
 from perdure.engine.clock import SystemClock
 from perdure.engine.ids import Ids
-from perdure.engine.listeners import CLOSING
-from perdure.engine.retrying import RetryRequest
-from perdure.engine.starting import to_publish
+from perdure.engine.runs.starting import to_publish
+from perdure.engine.worker.listeners import CLOSING
+from perdure.engine.worker.retrying import RetryRequest
 from perdure.flow.codec import Codec, TypedCodec, codec_of, written
 from perdure.flow.driver import Driver, driver_as
 from perdure.flow.known import KnownWorkflow

@@ -15,16 +15,16 @@ from perdure.client.client import Client, Listen
 from perdure.client.emitting import bound_to, is_emitted
 from perdure.client.working import Working
 from perdure.drivers.native import NativeDriver, rebuild, startable
+from perdure.engine.attempts.resources import Resources
+from perdure.engine.attempts.secrets import Secrets
 from perdure.engine.handlers.http import HttpHandler, HttpOptions
 from perdure.engine.handlers.port import Handler
 from perdure.engine.handlers.saga import SagaHandler
 from perdure.engine.handlers.step import StepHandler, TypedStepHandler
 from perdure.engine.handlers.task import TaskHandler
-from perdure.engine.listeners import AT_LEAST
-from perdure.engine.observing import Observer
-from perdure.engine.resources import Resources
-from perdure.engine.secrets import Secrets
-from perdure.engine.shell import PARK_AFTER, POLL, Shell
+from perdure.engine.runs.observing import Observer
+from perdure.engine.worker.listeners import AT_LEAST
+from perdure.engine.worker.shell import PARK_AFTER, POLL, Shell
 from perdure.expr import reveal
 from perdure.feed import ClientEvent, RunEvent, WorkflowRecord
 from perdure.flow.calling import STEP_TYPE
@@ -117,7 +117,7 @@ class Engine(Client):
         self._working = None if native is None else Working(native, registry, shell)
         if self._working is not None:
             self._working.shell.telemetry = telemetry
-            self._working.shell.claims.startable = startable
+            self._working.shell.served.startable = startable
         self._sagas = [one for one in registry.definitions.values() if isinstance(one, Saga)]
         self._duties = Duties(registry, objects, threads, codec, name, telemetry)
         self._host = _host_of(self._driver) if native is None else None

@@ -14,7 +14,7 @@ import msgspec
 from perdure.client.client import rebuild
 from perdure.client.run import info_of, time_of
 from perdure.codec.journal import VALUES, decode_row
-from perdure.engine.journal import read_journal
+from perdure.engine.worker.journal import read_journal
 from perdure.kernel.moves import IllegalMove
 from perdure.model.durations import SECOND
 from perdure.model.errors import InvalidRequest, NotFound, PerdureError, RunActive

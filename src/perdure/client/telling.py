@@ -12,8 +12,8 @@ from collections.abc import Callable, Coroutine
 from typing import Any
 
 from perdure.client.emitting import is_emitted
-from perdure.engine.feed import time_of
-from perdure.engine.listeners import Listeners
+from perdure.engine.worker.feed import time_of
+from perdure.engine.worker.listeners import Listeners
 from perdure.feed import ClientEvent, RunCanceled, RunSignaled, RunStarted
 from perdure.model.errors import InvalidRequest
 

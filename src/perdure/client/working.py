@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 from perdure.client.calls import unfit
 from perdure.drivers.native import NativeDriver
-from perdure.engine.retrying import RetryRequest
-from perdure.engine.shell import Shell
-from perdure.engine.waiters import Waiters
+from perdure.engine.worker.retrying import RetryRequest
+from perdure.engine.worker.shell import Shell
+from perdure.engine.worker.waiters import Waiters
 from perdure.flow.known import KnownWorkflow
 from perdure.flow.registry import Registry
 from perdure.model.definition import Definition
@@ -55,14 +55,14 @@ class Working:
     def begin(self, request: StartRequest, /) -> Started | Awaitable[Started | None]:
         """See Local.begin. Raises DefinitionError for a graph whose calls do not fit its steps."""
         if request.definition in self._ready:
-            return self.shell.start(request)
+            return self.shell.starts.start(request)
         return self._begin(request)
 
     async def _begin(self, request: StartRequest) -> Started | None:
         definition = request.definition
         if isinstance(definition, KnownWorkflow):
             return None
-        served = self.shell.claims.serves(definition)
+        served = self.shell.served.serves(definition)
         why = self.unfit.get(definition.hash) if served else unfit(definition, self._registry)
         # A run that is there already is joined all the same: it keeps what it has.
         if why and not await self._is_there(definition.name, request.id):
@@ -71,10 +71,10 @@ class Working:
             _refuse(missing_steps(definition, self._registry))
             # Served only once the store has it: what is served is not published again.
             await self.shell.publish(definition)
-            self.shell.claims.add(definition)
+            self.shell.served.add(definition)
             if not why:
                 self._ready.add(definition)
-        started = self.shell.start(request)
+        started = self.shell.starts.start(request)
         return started if isinstance(started, Started) else await started
 
     async def _is_there(self, workflow: str, id: str) -> bool:
@@ -86,7 +86,7 @@ class Working:
 
     async def post(self, message: Message, /) -> Posted:
         """See Local.post."""
-        return (await self.shell.post([message]))[0]
+        return (await self.shell.post.post([message]))[0]
 
     async def retry(self, request: RetryRequest, /) -> None:
         """See Local.retry: under this worker's name."""

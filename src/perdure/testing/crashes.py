@@ -140,7 +140,7 @@ class _Play:
             await first._die()
         store.crash(first._shell.worker)
         # Also what the first one was asked for.
-        second = self._engine(clock, store, [*self._served, *first._shell.claims.own])
+        second = self._engine(clock, store, [*self._served, *first._shell.served.own])
         try:
             end = await self._played(second, clock.begin)
         finally:

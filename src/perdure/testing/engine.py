@@ -17,10 +17,10 @@ from msgspec import UNSET
 from perdure.client.engine import Engine
 from perdure.codec.values import JsonCodec
 from perdure.drivers.native import NativeDriver
-from perdure.engine.coding import close
+from perdure.engine.attempts.secrets import Secrets
 from perdure.engine.handlers.http import HttpOptions
 from perdure.engine.handlers.task import TaskHandler
-from perdure.engine.secrets import Secrets
+from perdure.engine.runs.coding import close
 from perdure.flow.codec import Codec, TypedCodec
 from perdure.flow.registry import Listed, Registry
 from perdure.flow.step import Step
@@ -92,7 +92,7 @@ class TestEngine(Engine):
         )  # fmt: skip
         self._clock = clock  # type: ignore[assignment]
         shell = self._shell
-        shell.claims.adopts = True
+        shell.served.adopts = True
         self._timeouts = shell.timeouts = shell.dispatcher._timeouts = HandTimeouts(clock)
         self._entered = False
 

@@ -6,7 +6,7 @@ too; what a step really waits for (a socket, asyncio.sleep) does not.
 
 from __future__ import annotations
 
-from perdure.engine.timeouts import Timeouts, Watch
+from perdure.engine.attempts.timeouts import Timeouts, Watch
 from perdure.model.durations import SECOND
 from perdure.testing.virtual import BEGIN
 

@@ -12,7 +12,7 @@ from typing import Any
 from perdure.engine.handlers.port import Attempt
 from perdure.engine.handlers.step import StepHandler
 from perdure.engine.handlers.task import TaskHandler
-from perdure.engine.live_run import LiveRun
+from perdure.engine.runs.live_run import LiveRun
 from perdure.flow.binding import function_signature
 from perdure.flow.context import Context
 from perdure.flow.step import Step, step

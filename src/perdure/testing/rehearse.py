@@ -13,9 +13,9 @@ from typing import Any
 
 from msgspec import UNSET, Raw, UnsetType
 
-from perdure.engine.live_run import LiveRun
-from perdure.engine.secrets import Secrets
-from perdure.engine.starting import to_publish
+from perdure.engine.attempts.secrets import Secrets
+from perdure.engine.runs.live_run import LiveRun
+from perdure.engine.runs.starting import to_publish
 from perdure.flow.calling import STEP_TYPE
 from perdure.flow.registry import Listed, Registry
 from perdure.graph.definition import Graph
@@ -106,7 +106,7 @@ class GraphStage(Stage):
     def rebuilt(self, stored: StoredDefinition) -> Definition[Any, Any]:
         """A run that is asked for and was not given: it answers from the mocks."""
         made = self._runs.definition(stored.name)
-        self._shell.claims.add(made)
+        self._shell.served.add(made)
         return made
 
     def rehearsed(self) -> Rehearsal:

@@ -17,10 +17,10 @@ import msgspec
 
 from perdure.client.history import told
 from perdure.codec.values import JsonCodec
+from perdure.engine.attempts.secrets import Secrets
 from perdure.engine.clock import Clock
 from perdure.engine.handlers.port import Handler
-from perdure.engine.secrets import Secrets
-from perdure.engine.shell import Shell
+from perdure.engine.worker.shell import Shell
 from perdure.expr import reveal
 from perdure.model.definition import Definition
 from perdure.model.driving import StartRequest
@@ -124,7 +124,7 @@ class Stage:
         shell = self._shell = self._engine()
         await shell.open()
         try:
-            started = shell.start(request)
+            started = shell.starts.start(request)
             self._key = (started if isinstance(started, Started) else await started).key
             senders = [shell.spawn(self._send(sent)) for sent in self._sent]
             loop.before_jump = self._look
@@ -173,7 +173,7 @@ class Stage:
             message = Message(name, RUN, id, "cancel", "", body)
         else:
             message = Message(name, RUN, id, "signal", sent.name, self.codec.encode(sent.value))
-        await self._shell.post([message])
+        await self._shell.post.post([message])
 
     def _look(self, due: float | None) -> bool:
         """Nothing is ready: is it over? Else time may pass."""

@@ -82,8 +82,8 @@ def test_code_that_blocks_the_loop_is_named(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # scenario 119
-    monkeypatch.setattr("perdure.engine.watchdog.LOOK_EVERY", 0.02)
-    monkeypatch.setattr("perdure.engine.watchdog.BLOCKED", 0.05)
+    monkeypatch.setattr("perdure.engine.worker.watchdog.LOOK_EVERY", 0.02)
+    monkeypatch.setattr("perdure.engine.worker.watchdog.BLOCKED", 0.05)
 
     @step
     async def selfish() -> str:

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from perdure.client.engine import Engine
-from perdure.engine.orders import EngineStep
-from perdure.engine.queued import Queued
-from perdure.engine.runners import Runners
+from perdure.engine.attempts.orders import EngineStep
+from perdure.engine.handlers.queued import Queued
+from perdure.engine.runs.runners import Runners
 from perdure.flow.step import step
 from perdure.model.errors import Canceled, TimedOut
 from perdure.model.policy import Retry

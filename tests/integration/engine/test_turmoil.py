@@ -234,7 +234,11 @@ def test_whatever_happens_to_its_engines_a_run_that_waits_hears_everything_once(
     seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # scenarios 23, 47, 49, 60, 86, 93, 265, 267
-    for module in ("perdure.engine.beats", "perdure.engine.shell", "perdure.stores.memory.store"):
+    for module in (
+        "perdure.engine.worker.beats",
+        "perdure.engine.worker.shell",
+        "perdure.stores.memory.store",
+    ):
         monkeypatch.setattr(f"{module}.LEASE", LEASE)
 
     async def main() -> None:

@@ -23,8 +23,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from perdure.codec.journal import decode_row
-from perdure.engine.at_once import AtOnce
 from perdure.engine.ids import Ids
+from perdure.engine.runs.at_once import AtOnce
 from perdure.flow.workflow import Workflow
 from perdure.kernel.events import NodeCompleted
 from perdure.kernel.onward import Decided

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from perdure.engine.at_once import AtOnce
+from perdure.engine.runs.at_once import AtOnce
 from perdure.flow.context import Context
 from perdure.flow.step import step
 from perdure.flow.workflow import workflow

@@ -453,7 +453,7 @@ def test_a_step_that_the_engine_cannot_begin_stalls_its_run_with_the_reason(
     async def main() -> None:
         async with engine_on(VirtualStore(), chain, work) as engine:
             with monkeypatch.context() as patch:
-                patch.setattr("perdure.engine.at_once.Order", faulty)
+                patch.setattr("perdure.engine.runs.at_once.Order", faulty)
                 started = await engine.start(chain, 6, id="1")
                 await settle()
             told = (await started.describe()).stalled

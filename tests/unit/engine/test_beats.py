@@ -153,7 +153,7 @@ def test_a_worker_that_cannot_register_anew_holds_nothing_until_it_can() -> None
 def test_a_worker_goes_on_beating_when_looking_for_runs_to_park_fails(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    from perdure.engine.parking import Parking
+    from perdure.engine.worker.parking import Parking
 
     def broken(self: Any) -> None:
         raise ZeroDivisionError

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from perdure import Context, step, workflow
-from perdure.engine.live_run import LiveRun
+from perdure.engine.runs.live_run import LiveRun
 from perdure.stores.rows import Message
 from tests.virtual.engines import engine_on, graph, killed, task
 from tests.virtual.loop import run

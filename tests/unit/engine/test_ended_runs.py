@@ -7,8 +7,8 @@ import gc
 
 import pytest
 
-from perdure.engine.live_run import LiveRun
-from perdure.engine.runners import Runners
+from perdure.engine.runs.live_run import LiveRun
+from perdure.engine.runs.runners import Runners
 from perdure.flow.step import step
 from perdure.kernel.machine import GraphMachine
 from perdure.kernel.turn import Turn

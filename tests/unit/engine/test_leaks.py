@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from perdure.engine.live_run import LiveRun
+from perdure.engine.runs.live_run import LiveRun
 from perdure.flow.context import Context
 from perdure.flow.signal import Channel
 from perdure.flow.step import step
@@ -66,7 +66,7 @@ def test_runs_that_ended_leave_no_object_task_timer_or_watch(kind: type[VirtualS
             assert len(shell.tasks) == 4, "due runs, beats, mail, what is over its time"
             assert shell.in_hand == set()
             assert shell.waiters._futures == {}
-            assert shell._starting == {}
+            assert shell.starts._waiting == {}
             loop: Any = asyncio.get_running_loop()
             armed = [timer for timer in loop._scheduled if not timer.cancelled()]
             assert len(armed) <= 4, "the poll, the beat, the purge, the sweep of timeouts"

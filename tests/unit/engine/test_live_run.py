@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from perdure.codec.journal import decode_row, encode_row
-from perdure.engine.claims import Claims
-from perdure.engine.effects import Effects
+from perdure.engine.runs.effects import Effects
+from perdure.engine.worker.claims import Claims
 from perdure.flow.step import step
 from perdure.kernel.actions import Claimed, Transition
 from perdure.model.errors import InvalidRequest, StoreError
@@ -345,8 +345,8 @@ def test_a_decision_that_cannot_be_written_as_a_row_stalls_the_run_with_the_reas
         async with engine_on(store, chain, work) as engine:
             started = await engine.start(chain, id="1")
             with monkeypatch.context() as patch:
-                patch.setattr("perdure.engine.rows.encode_row", faulty)
-                patch.setattr("perdure.engine.writing.encode_onward", faulty_onward)
+                patch.setattr("perdure.engine.runs.rows.encode_row", faulty)
+                patch.setattr("perdure.engine.runs.writing.encode_onward", faulty_onward)
                 await asyncio.sleep(3)
             told = (await started.describe()).stalled
             assert told is not None

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import Raw
 
-from perdure.engine.mailbox import Mailbox, event_of
+from perdure.engine.runs.mailbox import Mailbox, event_of
 from perdure.kernel.events import RunCancelled, RunPaused, RunUnpaused, SignalReceived
 from perdure.model.errors import InvalidRequest
 from perdure.stores.answers import Mail

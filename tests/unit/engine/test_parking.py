@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from perdure import Retry, Saga, SagaContext
-from perdure.engine.live_run import LiveRun
+from perdure.engine.runs.live_run import LiveRun
 from perdure.flow.step import step
 from perdure.model.errors import StoreError
 from perdure.stores.answers import Mail
@@ -307,7 +307,7 @@ def test_ten_thousand_parked_runs_cost_an_idle_worker_nothing() -> None:
 def test_a_crowded_engine_lets_go_of_what_rests_without_waiting(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("perdure.engine.parking.CROWDED", 50)
+    monkeypatch.setattr("perdure.engine.worker.parking.CROWDED", 50)
 
     async def main() -> None:
         async with engine_on(VirtualStore(), ONE, park_after=5) as engine:

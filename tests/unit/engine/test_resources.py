@@ -7,8 +7,8 @@ from unittest.mock import Mock
 
 import pytest
 
+from perdure.engine.attempts.resources import Resources
 from perdure.engine.handlers.port import Attempt
-from perdure.engine.resources import Resources
 from perdure.model.errors import DefinitionError, InvalidRequest, NotFound
 from perdure.model.step_context import StepContext
 

@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from perdure.engine.retention import purge
+from perdure.engine.worker.retention import purge
 from perdure.flow.step import step
 from perdure.model.errors import NotFound, StoreError
 from tests.virtual.engines import client_on, engine_on, graph, task, wait_for

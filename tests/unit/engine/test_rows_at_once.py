@@ -12,7 +12,7 @@ import pytest
 
 from perdure import current_step, workflow
 from perdure.codec import journal
-from perdure.engine import writing
+from perdure.engine.runs import writing
 from perdure.flow.context import Context
 from perdure.flow.signal import Channel
 from perdure.kernel.onward import Onward

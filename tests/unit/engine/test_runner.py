@@ -13,10 +13,10 @@ from typing import Any
 
 import pytest
 
+from perdure.engine.attempts.orders import Order
+from perdure.engine.attempts.runner import Part, Runner
+from perdure.engine.attempts.stepping import OVER
 from perdure.engine.handlers.port import StepNotRegistered
-from perdure.engine.orders import Order
-from perdure.engine.runner import Part, Runner
-from perdure.engine.stepping import OVER
 from perdure.flow.step import step
 from tests.virtual.engines import engine_on, graph, node, task
 from tests.virtual.loop import VirtualLoop, run

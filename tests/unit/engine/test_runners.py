@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from perdure.engine.runners import ForRow
+from perdure.engine.runs.runners import ForRow
 from perdure.flow.step import step
 from perdure.model.errors import Failure
 from perdure.model.policy import Retry

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from perdure.engine.secrets import Secrets
+from perdure.engine.attempts.secrets import Secrets
 from perdure.expr import ExprError, reveal
 from perdure.model.errors import InvalidOptions
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from perdure.engine.shared_runner import SharedRunner
+from perdure.engine.runs.shared_runner import SharedRunner
 from perdure.engine.spawned import Spawned
 from perdure.flow.step import step
 from tests.virtual.engines import engine_on, graph, node, task, wait

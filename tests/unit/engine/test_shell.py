@@ -298,7 +298,7 @@ def test_who_waits_is_told_that_the_engine_closes() -> None:
         with pytest.raises(PerdureError, match="closed"):
             await waiting
         with pytest.raises(PerdureError, match="closed"):
-            engine._shell.start(None)  # type: ignore[arg-type]
+            engine._shell.starts.start(None)  # type: ignore[arg-type]
 
     run(main())
 
@@ -330,9 +330,9 @@ def test_starts_that_fill_a_batch_are_answered_while_the_last_of_them_is_handed_
     async def main() -> None:
         async with engine_on(PromptStore(), SLOW, work) as engine:
             shell, most = engine._shell, 8
-            shell.starts._most = most  # of few answers all are told at once
+            shell.starts.lane._most = most  # of few answers all are told at once
             asked = [StartRequest(SLOW, f"r{i}", None) for i in range(most)]
-            answers: list[Any] = [shell.start(one) for one in asked]
+            answers: list[Any] = [shell.starts.start(one) for one in asked]
             assert isinstance(answers[-1], Started)
             others = [future.result() for future in answers[:-1]]
             assert {one.outcome for one in (*others, answers[-1])} == {"created"}

@@ -9,7 +9,7 @@ import pytest
 from msgspec import Raw
 
 from perdure.engine.handlers.port import Around
-from perdure.engine.surroundings import around, keep, places
+from perdure.engine.runs.surroundings import around, keep, places
 from perdure.kernel.machine import GraphMachine
 from perdure.kernel.protocol import Handling
 from perdure.kernel.run import Run

@@ -8,7 +8,7 @@ import weakref
 from collections.abc import Callable
 from typing import Any
 
-from perdure.engine.timeouts import QUEUES, Timeouts, Watch
+from perdure.engine.attempts.timeouts import QUEUES, Timeouts, Watch
 from perdure.model.durations import SECOND
 from tests.virtual.loop import run
 

@@ -8,7 +8,7 @@ from functools import partial
 import pytest
 
 from perdure.engine.clock import SystemClock, error_of
-from perdure.engine.timers import Timers
+from perdure.engine.runs.timers import Timers
 from tests.virtual.loop import BEGIN, VirtualClock, run
 
 SECOND = 1_000_000

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from perdure.engine.unwritten import Unwritten
+from perdure.engine.runs.unwritten import Unwritten
 from perdure.flow.step import step
 from perdure.kernel.actions import Refused
 from perdure.stores.answers import CommitDone
@@ -49,7 +49,7 @@ def test_a_message_that_can_never_be_recorded_is_refused_and_those_after_it_coun
             started = await engine.start(ITEMS, id="1")
             values = ("1", POISON, "2", "3")
             posts = [Message("items", "1", v, "signal", "item", v.encode()) for v in values]
-            await engine._shell.post(posts)  # together: the first row has them all
+            await engine._shell.post.post(posts)  # together: the first row has them all
             assert await started.result(timeout=60) == [1, 2, 3]
         assert store.tries <= 3, "it is not tried for ever"
         refused = [
@@ -106,7 +106,7 @@ def test_what_no_message_is_to_blame_for_stalls_the_run_with_the_reason() -> Non
 
 
 def test_a_row_that_cannot_even_be_made_is_treated_alike(monkeypatch: pytest.MonkeyPatch) -> None:
-    from perdure.engine import rows
+    from perdure.engine.runs import rows
 
     real = rows.encode_row
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from perdure.engine.watchdog import Watchdog
+from perdure.engine.worker.watchdog import Watchdog
 from perdure.flow.step import step
 from perdure.model.errors import StoreError
 from tests.virtual.engines import engine_on, graph, task
@@ -102,7 +102,9 @@ def test_many_tasks_that_take_their_turns_are_not_blamed(
 ) -> None:
     seen = [object() for _ in range(10)]
     at_work = iter(seen)  # each look finds another one
-    monkeypatch.setattr("perdure.engine.watchdog.asyncio.current_task", lambda loop: next(at_work))
+    monkeypatch.setattr(
+        "perdure.engine.worker.watchdog.asyncio.current_task", lambda loop: next(at_work)
+    )
     for _ in range(10):
         rig.look(0.5)
     assert caplog.records == []
@@ -222,7 +224,7 @@ def test_its_thread_ends_with_the_engine() -> None:
 @pytest.mark.parametrize("asked", [False, True])
 def test_its_thread_ends_with_the_loop(monkeypatch: pytest.MonkeyPatch, asked: bool) -> None:
     """Also where the loop ends while it is being asked whether it turns."""
-    monkeypatch.setattr("perdure.engine.watchdog.LOOK_EVERY", 0.001)
+    monkeypatch.setattr("perdure.engine.worker.watchdog.LOOK_EVERY", 0.001)
     shell: Any = SimpleNamespace(
         store=SimpleNamespace(extend=lambda w: True), worker="w", lease_over=time.monotonic() + 99
     )

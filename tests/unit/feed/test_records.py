@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from perdure import Context, Retry, RunFailed, Saga, SagaContext, step, workflow
-from perdure.engine.records import AT_ONCE
+from perdure.engine.worker.records import AT_ONCE
 from perdure.feed import (
     RunEvent,
     WorkflowCanceled,

@@ -19,9 +19,9 @@ from perdure import (
     step,
     workflow,
 )
-from perdure.engine.attempts import observed
-from perdure.engine.orders import Order
-from perdure.engine.stepping import Waiting, first_part
+from perdure.engine.attempts.observed import observed
+from perdure.engine.attempts.orders import Order
+from perdure.engine.attempts.stepping import Waiting, first_part
 from perdure.kernel.events import NodeCompleted
 from tests.virtual.collecting import Collector
 from tests.virtual.engines import engine_on, graph, killed, task
@@ -131,7 +131,7 @@ def test_a_step_that_is_not_there_was_not_attempted(seen: Collector) -> None:
             engine._shell.lease_over = 0.0  # nothing is executed yet
             await engine.start(document, id="a")
         async with engine_on(store, flaky, telemetry=seen.telemetry) as engine:
-            engine._shell.claims.add(document)
+            engine._shell.served.add(document)
             await engine.resume()
             await settle()
             assert (await engine.get("g", "a").describe()).stalled is not None

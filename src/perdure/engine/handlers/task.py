@@ -21,8 +21,8 @@ from typing import Any, Protocol
 from msgspec import UNSET
 
 from perdure.engine.handlers.port import Attempt, StepNotRegistered, Unrecordable
+from perdure.engine.handlers.queued import Queued
 from perdure.engine.handlers.threads import Threads
-from perdure.engine.queued import Queued
 from perdure.model.errors import InvalidRequest, Permanent
 from perdure.model.policy import NO_RETRY, Retry, RetryPolicy
 from perdure.model.step_context import StepContext

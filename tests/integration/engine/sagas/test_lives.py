@@ -17,7 +17,7 @@ import pytest
 from perdure import Engine, Failure, Retry, Saga, SagaContext
 from perdure.client.moving import check, import_run, saved_runs
 from perdure.client.run import Run
-from perdure.engine.retention import purge
+from perdure.engine.worker.retention import purge
 from perdure.model.errors import Canceled, NotFound, RunFailed, TimedOut
 from perdure.stores.memory import MemoryStore
 from tests.virtual.engines import client_on, engine_on

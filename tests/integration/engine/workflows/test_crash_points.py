@@ -19,7 +19,7 @@ from perdure import After, Channel, Context, Retry, Signal, current_step, step, 
 from perdure.client.engine import Engine
 from perdure.client.run import Run
 from perdure.codec.journal import decode_row
-from perdure.engine.coding import since_continued
+from perdure.engine.runs.coding import since_continued
 from perdure.kernel.fold import fold
 from perdure.model.errors import NotFound, PerdureError, StepFailed, StoreError
 from tests.virtual.crashing import (

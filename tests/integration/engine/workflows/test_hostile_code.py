@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from perdure import Context, RunFailed, Signal, step, workflow
-from perdure.engine.coding import CodeMachine
+from perdure.engine.runs.coding import CodeMachine
 from perdure.model.errors import Failure
 from tests.virtual.engines import engine_on, killed
 from tests.virtual.loop import run, settle

@@ -21,7 +21,7 @@ from perdure import (
     step,
     workflow,
 )
-from perdure.engine.live_run import LiveRun
+from perdure.engine.runs.live_run import LiveRun
 from perdure.kernel.code.machine import CodeMachine
 from perdure.model.errors import NoCases
 from tests.virtual.engines import client_on, engine_on, killed, lasting_leases

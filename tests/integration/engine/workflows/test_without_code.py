@@ -303,7 +303,7 @@ def test_a_hot_loop_keeps_no_run_from_its_end(kind: type[VirtualStore], first: s
             await started.cancel("enough")
             with pytest.raises(Canceled, match="enough; ended without its code"):
                 await started.result(timeout=60)
-            assert not engine._shell.claims.given_up
+            assert not engine._shell.given_up
 
     run(main())
 
