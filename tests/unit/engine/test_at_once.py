@@ -393,7 +393,6 @@ def test_a_run_that_is_let_go_of_by_its_own_step_is_closed_there(how: str, then:
             calls = lives[0].machine.calls
             assert not calls.loop.alive
             assert lives[0].machine.root.get_coro().cr_frame is None
-            assert not shell.at_once.begun
             await asyncio.sleep(0.2)
             assert begun == [0, 1, 2]
             assert at_once == {"completed": 1, True: 1}

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from perdure import Context, Retry, current_step, step, workflow
+from perdure import Context, Retry, step, workflow
 from perdure.client.engine import Engine
 from perdure.kernel.code.forbidden import ForbiddenInWorkflow
 from perdure.stores.answers import CommitDone
@@ -170,34 +170,6 @@ def test_an_interrupt_while_a_row_is_written_is_none_of_the_code_s() -> None:
     with pytest.raises(KeyboardInterrupt):
         run(main())
     assert heard == []
-
-
-def test_an_attempt_that_an_interrupt_cut_off_is_no_other_run_s() -> None:
-    engines: list[Engine] = []
-
-    @step
-    async def signals() -> None:
-        me = current_step()
-        store.left = 1  # the signal's row
-        await engines[0].get(me.workflow, me.run_id).signal("news", 1)
-
-    @workflow(max_duration=None)
-    async def hears(ctx: Context) -> None:
-        await first()
-        await signals()
-        await second()
-
-    store = Interrupted()
-
-    async def main() -> None:
-        async with engine_on(store, hears, grace=0) as engine:
-            engines[:] = [engine]
-            await engine.start(hears, id="1")
-            await asyncio.sleep(60)
-
-    with pytest.raises(KeyboardInterrupt):
-        run(main())
-    assert engines[0]._shell.at_once.begun is None
 
 
 def test_code_that_will_not_end_is_told_of_where_a_step_lets_its_run_go(

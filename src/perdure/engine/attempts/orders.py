@@ -14,6 +14,9 @@ from perdure.engine.handlers.port import Attempt, Handler
 from perdure.engine.handlers.queued import Queued
 from perdure.model.step_context import StepContext
 
+#: Of an input that has none, as most.
+NO_SECRETS: Final[Mapping[str, str]] = {}
+
 _LOGGERS: Final[dict[str, logging.Logger]] = {}
 
 

@@ -13,12 +13,13 @@ go of) ends this: the attempt has begun, and Runners.advance goes on with it as 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
+import msgspec
 from msgspec import UNSET
 
-from perdure.engine.attempts.orders import Order
+from perdure.engine.attempts.orders import NO_SECRETS, Order
 from perdure.engine.runs.effects import Inputs
 from perdure.engine.runs.shared_runner import spoils
 from perdure.kernel.events import NodeCompleted
@@ -28,40 +29,41 @@ if TYPE_CHECKING:
     from perdure.engine.runs.holder import Holder
     from perdure.engine.runs.live_run import LiveRun
 
-#: An attempt, what it came to, and what it raised.
-Begun = tuple[Order, Any, BaseException | None]
 
-_NO_SECRETS: Final[Mapping[str, str]] = {}
+class Begun(msgspec.Struct, eq=False):
+    """An attempt that has begun: what it came to so far, or what it raised."""
+
+    order: Order
+    made: Any
+    error: BaseException | None
+
+    def outcome(self) -> Any:
+        """What the attempt came to. Raises what it raised, which is not kept."""
+        error, self.error = self.error, None
+        if error is None:
+            return self.made
+        try:
+            raise error
+        finally:
+            del error  # its traceback has this frame
 
 
-class AtOnce:
-    """An engine's. `task`: in which attempts are made; `left`: how many may begin before others
-    have their turn, `until`: when they have it, by `time`."""
+class AtOnce(msgspec.Struct, eq=False):
+    """What may begin with one report. `task`: in which attempts are made; `left`: how many may
+    begin before others have their turn, `until`: when they have it, by `time`."""
 
-    def __init__(self, holder: Holder) -> None:
-        self._holder = holder
-        self.task: Any = None
-        self.left = 0
-        self.until = 0.0
-        self.time: Callable[[], float] = float
-        #: The attempt that has begun and has not completed, or is not to be reported yet.
-        self.begun: Begun | None = None
-
-    def begin(
-        self, task: asyncio.Task[None], left: int, until: float, time: Callable[[], float]
-    ) -> None:
-        """A runner reports, and what follows may begin."""
-        self.task, self.left, self.until, self.time = task, left, until, time
-
-    def end(self) -> None:
-        """It has reported: of its task and its loop, and of what has begun, nothing is kept."""
-        self.task = self.begun = None
-        self.time = float
+    holder: Holder
+    task: asyncio.Task[None]
+    left: int
+    until: float
+    time: Callable[[], float]
+    #: The attempt that has begun and has not completed, or is not to be reported yet.
+    begun: Begun | None = None
 
     def attempt(self, live: LiveRun, onward: Onward) -> NodeCompleted | bool:
         """Make the first attempt of the step that follows, whose row is durable. How it completed;
         True: it has begun, and is told of otherwise; False: it has not."""
-        holder, work, node = self._holder, live.work, onward.next
+        holder, work, node = self.holder, live.work, onward.next
         handling = live.machine.handlings[node]
         if (
             handling.around
@@ -79,13 +81,13 @@ class AtOnce:
             live.timers.disarm(onward.node)
         order = Order(
             live.workflow, live.run_id, node, handling.type, onward.next_task, 0, UNSET,
-            handling.timeout, handling.step, None, None, input, _NO_SECRETS,
+            handling.timeout, handling.step, None, None, input, NO_SECRETS,
         )  # fmt: skip
         work.passing = self.task, order
         try:
             made: Any = holder.dispatcher.begin(order)
         except BaseException as error:  # whoever runs attempts knows what to do with it
-            self.begun = order, None, error
+            self.begun = Begun(order, None, error)
         else:
             if (
                 type(made) is NodeCompleted
@@ -93,14 +95,6 @@ class AtOnce:
                 and not (live.dead or live.sending or spoils(self.task))
             ):
                 return made
-            self.begun = order, made, None
-        inputs[node] = Inputs(input, _NO_SECRETS)
+            self.begun = Begun(order, made, None)
+        inputs[node] = Inputs(input, NO_SECRETS)
         return True
-
-
-def outcome(begun: Begun) -> Any:
-    """What the attempt came to. Raises what it raised."""
-    _, made, error = begun
-    if error is not None:
-        raise error
-    return made

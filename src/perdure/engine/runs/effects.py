@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 from msgspec import UNSET, Raw
 
-from perdure.engine.attempts.orders import Order
+from perdure.engine.attempts.orders import NO_SECRETS, Order
 from perdure.engine.handlers.port import Around
 from perdure.engine.runs.children import ask_again
 from perdure.engine.runs.halting import halt, halts, not_begun
@@ -45,8 +45,6 @@ if TYPE_CHECKING:
     from perdure.engine.runs.holder import Holder
     from perdure.engine.runs.live_run import LiveRun
 
-
-_NO_SECRETS: Final[Mapping[str, str]] = {}
 
 _log = logging.getLogger("perdure.engine")
 
@@ -113,7 +111,7 @@ class Effects:
         try:
             created: Any = started.actions[1]
             node = created.node
-            live.inputs[node] = stored = Inputs(created.input, _NO_SECRETS)
+            live.inputs[node] = stored = Inputs(created.input, NO_SECRETS)
             self._begin(live, node, created.task, 0, stored)
             if self.holder.observers:
                 self.holder.show(live, started)
@@ -135,7 +133,7 @@ class Effects:
                     live.timers.disarm(action.node)
             elif kind is CreateTask:
                 if action.status == "pending":
-                    secrets = action.secrets or _NO_SECRETS  # as long as it waits it is kept
+                    secrets = action.secrets or NO_SECRETS  # as long as it waits it is kept
                     inputs[action.node] = Inputs(action.input, secrets)
                 elif action.wake_at is not None:
                     self.wait(live, action.node, action.task, action.wake_at)
@@ -258,7 +256,7 @@ def _go_onward(live: LiveRun, onward: Onward) -> Inputs:
     over = inputs.pop(onward.node, None)
     if over is not None and over.timed:
         live.timers.disarm(onward.node)
-    inputs[onward.next] = stored = Inputs(onward.input, _NO_SECRETS)
+    inputs[onward.next] = stored = Inputs(onward.input, NO_SECRETS)
     return stored
 
 

@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from perdure.engine.ids import Ids
     from perdure.engine.lane import Lane
     from perdure.engine.outages import Outages
-    from perdure.engine.runs.at_once import AtOnce
     from perdure.engine.runs.births import Births
     from perdure.engine.runs.effects import Effects
     from perdure.engine.runs.live_run import LiveRun
@@ -49,7 +48,6 @@ class Holder(Protocol):
     commits: Lane[JournalRow, Verdict]
     dispatcher: Dispatcher
     effects: Effects
-    at_once: AtOnce
     shared_runner: SharedRunner
     births: Births
     served: Served

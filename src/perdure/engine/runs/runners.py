@@ -22,7 +22,7 @@ from perdure.engine.attempts.observed import OPENTELEMETRY, observed
 from perdure.engine.attempts.orders import Order
 from perdure.engine.attempts.stepping import Waiting
 from perdure.engine.handlers.port import StepNotRegistered
-from perdure.engine.runs.at_once import Begun, outcome
+from perdure.engine.runs.at_once import AtOnce, Begun
 from perdure.engine.runs.for_row import ForRow
 from perdure.engine.runs.halting import halts
 from perdure.engine.runs.shared_runner import TURN_SECONDS, is_spoilt, spoils
@@ -180,12 +180,11 @@ class Runners:
         if holder.lease_over < until:  # noqa: PLR1730  # a call for each run
             until = holder.lease_over
         made: Any
-        at_once = holder.at_once if unseen else None
         begun: Begun | None = None
         left = 0 if live.parking else TURN_STEPS
         while left > 0 or begun is not None:
             if begun is not None:
-                order = begun[0]
+                order = begun.order
             elif not orders or self.held or holder.stopping:  # one that is dead has no orders
                 break
             elif (now := time()) >= until:
@@ -200,7 +199,7 @@ class Runners:
                 self.passing = task, order
             try:
                 if begun is not None:
-                    made = outcome(begun)
+                    made = begun.outcome()
                 elif unseen:
                     made = dispatcher.begin(order)
                 else:
@@ -220,16 +219,14 @@ class Runners:
                 break
             self.free = 1
             try:
-                if at_once is None:
-                    live.report(made)
-                else:
-                    at_once.begin(task, left, until, time)
+                if unseen:
+                    at_once = AtOnce(holder, task, left, until, time)
                     live.report(made, at_once)
                     left, begun = at_once.left, at_once.begun
+                else:
+                    live.report(made)
             finally:
                 self.free = 0
-                if at_once is not None:
-                    at_once.end()  # also where an interrupt came: what has begun is no other run's
         else:
             if orders and not live.parking:
                 holder.shared_runner.take(self)  # others have their turn

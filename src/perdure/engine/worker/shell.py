@@ -24,7 +24,6 @@ from perdure.engine.handlers.port import Handler
 from perdure.engine.ids import Ids
 from perdure.engine.lane import Lane
 from perdure.engine.outages import READING, Outages, unrecorded
-from perdure.engine.runs.at_once import AtOnce
 from perdure.engine.runs.births import Births
 from perdure.engine.runs.effects import Effects
 from perdure.engine.runs.live_run import LiveRun
@@ -131,7 +130,6 @@ class Shell:
         self.dispatcher = Dispatcher(
             handlers, codec, clock, self.timeouts, resources, reveal, redact
         )
-        self.at_once = AtOnce(self)
         self.deps = Deps(clock.now, self.ids.text, random.random, codec, self._policy, _odd)
         at_once, told = not store.durable, self.outages.note
         self.commits: Lane[JournalRow, Verdict] = Lane(
