@@ -21,7 +21,7 @@ else:  # absent is None, and null is Raw(b"null"): msgspec keeps them apart only
     RawOrNone = Raw
 
 #: Fields that stand in a line as they are stored.
-OF_DEFINITION: Final = ("hash", "name", "version", "kind", "created")
+OF_DEFINITION: Final = ("hash", "name", "version", "kind", "created", "max_duration")
 OF_RUN: Final = (
     "definition", "id", "version", "hash", "status", "created", "epoch", "base_seq", "crashes",
     "finished", "deadline", "stalled", "output_at", "not_before",
@@ -47,6 +47,8 @@ class DefinitionLine(msgspec.Struct, kw_only=True):
     version: str
     kind: str
     created: Count
+    #: Missing in older files.
+    max_duration: Count | None = None
     source: RawOrNone = None
     source_b64: bytes | None = None
 

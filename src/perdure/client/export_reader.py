@@ -114,7 +114,13 @@ class ExportReader:
         if found.kind == "graph" and sha256(source).hexdigest() != found.hash:
             self._refuse(f"the document of {found.name} is not the one it says: it is damaged")
         self._definitions[found.hash] = StoredDefinition(
-            found.hash, found.name, found.version, found.kind, source, found.created
+            found.hash,
+            found.name,
+            found.version,
+            found.kind,
+            source,
+            found.created,
+            found.max_duration,
         )
 
     def _next(self) -> Line:

@@ -32,7 +32,14 @@ rows = st.builds(SavedRow, numbers, numbers, texts, numbers, numbers, values)
 payloads = st.builds(SavedPayload, numbers, numbers, values)
 mail = st.builds(Mail, numbers, texts, texts, texts, st.none() | values)
 definitions = st.builds(
-    StoredDefinition, texts, texts, texts, st.sampled_from(["workflow", "saga"]), values, numbers
+    StoredDefinition,
+    texts,
+    texts,
+    texts,
+    st.sampled_from(["workflow", "saga"]),
+    values,
+    numbers,
+    st.none() | numbers,
 )
 
 
