@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from perdure.codec.journal import decode_row, encode_row
-from perdure.engine.runs.effects import Effects
+from perdure.engine.runs.launches import Launches
 from perdure.engine.worker.claims import Claims
 from perdure.flow.step import step
 from perdure.kernel.actions import Claimed, Transition
@@ -366,7 +366,7 @@ def test_effects_that_cannot_be_carried_out_stall_the_run_with_the_reason(
         await asyncio.sleep(1)
 
     chain = graph("chain", [task("a", "work"), task("b", "work")])
-    real = Effects._begin
+    real = Launches.now
 
     def faulty(self: Any, live: Any, node: str, *rest: Any) -> None:
         if (node == "b") is second:
@@ -378,7 +378,7 @@ def test_effects_that_cannot_be_carried_out_stall_the_run_with_the_reason(
         async with engine_on(store, chain, work) as engine:
             await engine.run(chain, id="0")  # from now on its start is a straight one
             with monkeypatch.context() as patch:
-                patch.setattr(Effects, "_begin", faulty)
+                patch.setattr(Launches, "now", faulty)
                 started = await asyncio.wait_for(engine.start(chain, id="1"), 60)
                 await asyncio.sleep(5)
             told = (await started.describe()).stalled

@@ -20,7 +20,7 @@ import msgspec
 from msgspec import UNSET
 
 from perdure.engine.attempts.orders import NO_SECRETS, Order
-from perdure.engine.runs.effects import Inputs
+from perdure.engine.runs.launches import Inputs
 from perdure.engine.runs.shared_runner import spoils
 from perdure.kernel.events import NodeCompleted
 from perdure.kernel.onward import Onward

@@ -7,18 +7,14 @@ whoever waits, observers see what was recorded.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
-import msgspec
-from msgspec import UNSET, Raw
-
-from perdure.engine.attempts.orders import NO_SECRETS, Order
-from perdure.engine.handlers.port import Around
+from perdure.engine.attempts.orders import NO_SECRETS
 from perdure.engine.runs.children import ask_again
-from perdure.engine.runs.halting import halt, halts, not_begun
-from perdure.engine.runs.surroundings import Apart, around, keep, places
+from perdure.engine.runs.halting import halt
+from perdure.engine.runs.launches import Inputs, Launches, is_wanted
 from perdure.engine.runs.timers import DEADLINE
 from perdure.kernel.actions import (
     BeginRun,
@@ -38,7 +34,6 @@ from perdure.kernel.actions import (
 )
 from perdure.kernel.events import DeadlineReached, TimerFired
 from perdure.kernel.onward import Decided, Onward
-from perdure.model.errors import PayloadMissing
 from perdure.model.graph import CHILD
 
 if TYPE_CHECKING:
@@ -49,22 +44,13 @@ if TYPE_CHECKING:
 _log = logging.getLogger("perdure.engine")
 
 
-class Inputs(msgspec.Struct, gc=False):
-    """A task's stored input: where it stands, and which of its strings are secrets' templates."""
-
-    #: None: a call without arguments.
-    place: Raw | tuple[int, int] | None
-    secrets: Mapping[str, str]
-    #: A timer says when its end is waited for no more.
-    timed: bool = False
-
-
 class Effects:
     """Carries out the transitions of an engine's runs, each run's in order. `LiveRun.inputs` are
     the inputs of its tasks that may still be attempted."""
 
     def __init__(self, holder: Holder) -> None:
         self.holder = holder
+        self.launches = Launches(holder)
 
     def carry_out(self, live: LiveRun, transitions: Sequence[Decided]) -> None:
         """Everything these durable transitions order. What goes wrong stalls the run."""
@@ -73,8 +59,8 @@ class Effects:
             for transition in transitions:
                 if type(transition) is Onward:
                     stored = _go_onward(live, transition)
-                    if _is_wanted(live, transition.next, transition.next_task, 0):
-                        self._begin(live, transition.next, transition.next_task, 0, stored)
+                    if is_wanted(live, transition.next, transition.next_task, 0):
+                        self.launches.now(live, transition.next, transition.next_task, 0, stored)
                 else:
                     self._carry_out(live, transition.actions)
                 if observed:
@@ -86,7 +72,7 @@ class Effects:
         """The same of one transition, where nothing has been decided since."""
         try:
             stored = _go_onward(live, onward)
-            self._begin(live, onward.next, onward.next_task, 0, stored)
+            self.launches.now(live, onward.next, onward.next_task, 0, stored)
             if self.holder.observers:
                 self.holder.show(live, onward)
         except Exception as error:
@@ -112,7 +98,7 @@ class Effects:
             created: Any = started.actions[1]
             node = created.node
             live.inputs[node] = stored = Inputs(created.input, NO_SECRETS)
-            self._begin(live, node, created.task, 0, stored)
+            self.launches.now(live, node, created.task, 0, stored)
             if self.holder.observers:
                 self.holder.show(live, started)
         except Exception as error:
@@ -138,92 +124,11 @@ class Effects:
                 elif action.wake_at is not None:
                     self.wait(live, action.node, action.task, action.wake_at)
             elif kind is DispatchTask:
-                self.dispatch(live, action.node, action.task, action.attempt, action.not_before)
+                self.launches.at(live, action.node, action.task, action.attempt, action.not_before)
             elif kind is FinishRun:
                 self.holder.finished(live, action)
             elif (effect := _EFFECTS.get(kind)) is not None:
                 effect(self, live, action)
-
-    # ------------------------------------------------------------------ attempts
-
-    def dispatch(self, live: LiveRun, node: str, task: str, number: int, not_before: int) -> None:
-        """Start an attempt, or see that it starts at its time."""
-        if not _is_wanted(live, node, task, number):
-            return
-        if not_before:
-            if not_before > self.holder.clock.now():
-                due = partial(self._due, live, node, task, number, not_before)
-                live.timers.arm(node, not_before, due)
-                return
-            if getattr(live.machine, "undoes", False):  # however far the clock is set back now
-                live.run.at = max(live.run.at, not_before + 1)
-        self._begin(live, node, task, number, live.inputs[node])
-
-    def _begin(self, live: LiveRun, node: str, task: str, number: int, stored: Inputs) -> None:
-        """An attempt may start: it waits for somebody who takes it."""
-        handling = live.machine.handlings[node]
-        place = stored.place
-        if isinstance(place, tuple):
-            live.fetching += 1
-            self.holder.tasks.spawn(self._fetch_input(live, node, task, number, stored))
-            return
-        told: Around | None = None
-        if handling.around:
-            found = around(live, handling)
-            if isinstance(found, list):
-                live.fetching += 1
-                self.holder.tasks.spawn(self._fetch_around(live, node, task, number, stored, found))
-                return
-            told = found
-        work = live.work
-        order = Order(
-            live.workflow, live.run_id, node, handling.type, task, number, UNSET,
-            handling.timeout, handling.step, told, None, place, stored.secrets,
-        )  # fmt: skip
-        if work.before:
-            order.before = (task, number) in work.before
-        work.orders.append(order)
-
-    def _due(self, live: LiveRun, node: str, task: str, number: int, not_before: int = 0) -> None:
-        self.dispatch(live, node, task, number, not_before)
-        live.work.start()
-
-    async def _fetch_input(
-        self, live: LiveRun, node: str, task: str, number: int, stored: Inputs
-    ) -> None:
-        assert isinstance(stored.place, tuple)
-        found = await self._fetched(live, f"the input of node {node}", [stored.place])
-        if found is not None:
-            stored.place = Raw(found[0])
-            self._go_on(live, node, task, number, stored)
-
-    async def _fetch_around(
-        self, live: LiveRun, node: str, task: str, number: int, stored: Inputs, apart: Apart
-    ) -> None:
-        found = await self._fetched(live, f"what node {node} reads", places(apart))
-        if found is not None:
-            keep(live, apart, found)
-            self._go_on(live, node, task, number, stored)
-
-    async def _fetched(
-        self, live: LiveRun, what: str, wanted: Iterable[tuple[int, int]]
-    ) -> list[bytes] | None:
-        """Values that stand apart; None where they cannot be had, and the run stalls."""
-        try:
-            return [await self.holder.read(live.key, place) for place in wanted]
-        except PayloadMissing as error:
-            live.stall(f"{what} is gone: {error}")
-        except Exception as error:
-            _log.exception("%s/%s cannot go on", live.definition.name, live.run_id)
-            live.stall(f"{what} could not be read: {error!r}")
-        finally:
-            live.fetching -= 1
-        return None
-
-    def _go_on(self, live: LiveRun, node: str, task: str, number: int, stored: Inputs) -> None:
-        # Meanwhile the run may have gone, or nobody may want the attempt any more.
-        if not live.dead and live.inputs.get(node) is stored:
-            self._due(live, node, task, number)
 
     # ------------------------------------------------------------------ waits, ends
 
@@ -260,19 +165,6 @@ def _go_onward(live: LiveRun, onward: Onward) -> Inputs:
     return stored
 
 
-def _is_wanted(live: LiveRun, node: str, task: str, number: int) -> bool:
-    """Decisions run ahead of effects: what has been given up by now, or is another task's node, is
-    not begun at all."""
-    run = live.run
-    state = run.nodes.get(node)
-    if state is None or state.task != task or state.attempt != number or state.status != "pending":
-        return False
-    if run.reason and halts(run):
-        not_begun(live, task, node, number)
-        return False
-    return True
-
-
 def _over(effects: Effects, live: LiveRun, action: FailTask | ResolveWait) -> None:
     _forget(live, action.node)
 
@@ -294,7 +186,7 @@ def _retried(effects: Effects, live: LiveRun, action: RetryTask) -> None:
     if (how := live.machine.handlings.get(action.node)) is not None and how.type == CHILD:
         effects.wait(live, action.node, action.task, action.not_before)
         return
-    effects.dispatch(live, action.node, action.task, action.attempt + 1, action.not_before)
+    effects.launches.at(live, action.node, action.task, action.attempt + 1, action.not_before)
 
 
 def _cancelled(effects: Effects, live: LiveRun, action: CancelTasks) -> None:

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from perdure.engine.runs.coding import close
-from perdure.engine.runs.effects import Inputs
+from perdure.engine.runs.launches import Inputs
 from perdure.engine.runs.leaving import stall
 from perdure.engine.runs.mailbox import Mailbox, event_of
 from perdure.engine.runs.reading import fetch_mail, fetch_values

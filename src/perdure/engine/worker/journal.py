@@ -13,7 +13,7 @@ import msgspec
 
 from perdure.codec.journal import decode_row
 from perdure.engine.runs.coding import since_continued
-from perdure.engine.runs.effects import Inputs
+from perdure.engine.runs.launches import Inputs
 from perdure.engine.runs.values import Place
 from perdure.kernel.actions import (
     BufferSignal,

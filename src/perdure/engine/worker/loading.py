@@ -163,7 +163,7 @@ def _go_on(
                 not_begun(live, state.task, node, state.attempt)
                 continue
             due = max(recorded.due.get(node, 0), not_before)
-            effects.dispatch(live, node, state.task, state.attempt, due)
+            effects.launches.at(live, node, state.task, state.attempt, due)
         elif state.wake_at is not None:
             effects.wait(live, node, state.task, state.wake_at)
 
