@@ -12,10 +12,10 @@ from collections.abc import Callable, Coroutine
 from typing import Any
 
 from perdure.client.emitting import is_emitted
-from perdure.engine.worker.feed import time_of
 from perdure.engine.worker.listeners import Listeners
 from perdure.feed import ClientEvent, RunCanceled, RunSignaled, RunStarted
 from perdure.model.errors import InvalidRequest
+from perdure.model.moments import moment
 
 
 class Telling:
@@ -57,7 +57,7 @@ class Telling:
 
     def _tell(self, kind: type[ClientEvent], workflow: str, id: str, **more: str) -> None:
         if self.listeners.each:
-            time = time_of(self._now())
+            time = moment(self._now())
             self.listeners.tell(kind(workflow=workflow, run_id=id, time=time, **more))
 
     def spawn(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
