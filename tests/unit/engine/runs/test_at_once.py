@@ -18,7 +18,7 @@ from perdure.flow.signal import Channel
 from perdure.model.errors import Canceled
 from perdure.stores.answers import CommitDone
 from perdure.stores.rows import JournalRow
-from tests.unit.engine.chain import at_once, begun, blocks, chain, deeds, watch, work
+from tests.unit.engine.runs.chain import at_once, begun, blocks, chain, deeds, watch, work
 from tests.virtual.engines import engine_on, killed
 from tests.virtual.loop import VirtualLoop, run, settle
 from tests.virtual.stores import PromptStore, VirtualStore
