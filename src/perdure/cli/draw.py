@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any, Final, cast
 import click
 
 from perdure.cli.exits import NOT_FOUND, Trouble, usage
-from perdure.cli.options import DrawableType, existing, json_option, store_option
+from perdure.cli.options import DrawableType, json_option, store_option
 from perdure.cli.output import print_json
 from perdure.cli.say import say
+from perdure.cli.stores import existing
 
 if TYPE_CHECKING:
     from perdure.graph.definition import Graph

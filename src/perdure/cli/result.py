@@ -6,15 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from perdure.cli.options import (
-    DurationType,
-    RunName,
-    RunNameType,
-    existing,
-    json_option,
-    store_option,
-)
+from perdure.cli.options import DurationType, RunName, RunNameType, json_option, store_option
 from perdure.cli.outcome import tell_outcome
+from perdure.cli.stores import existing
 
 if TYPE_CHECKING:
     from perdure.cli.nodes import NodeBook

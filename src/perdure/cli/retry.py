@@ -11,16 +11,10 @@ from perdure.cli.app import find_apps, load_apps
 from perdure.cli.bulk import Bulk, bulk_options, chosen, many, one
 from perdure.cli.exits import usage
 from perdure.cli.inputs import read_config, read_value
-from perdure.cli.options import (
-    RunName,
-    RunNameType,
-    command_of,
-    existing,
-    json_option,
-    store_option,
-)
+from perdure.cli.options import RunName, RunNameType, json_option, store_option
 from perdure.cli.output import print_json
 from perdure.cli.say import say
+from perdure.cli.stores import command_of, existing
 
 if TYPE_CHECKING:
     from perdure.client.run import Run

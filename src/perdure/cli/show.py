@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import click
 
-from perdure.cli.options import RunName, RunNameType, existing, json_option, store_option
+from perdure.cli.options import RunName, RunNameType, json_option, store_option
 from perdure.cli.output import clock, instant, moment, print_json, run_json, shortened, table, took
 from perdure.cli.say import on_one_line, say
+from perdure.cli.stores import existing
 
 if TYPE_CHECKING:
     from perdure.cli.nodes import NodeBook, NodeView

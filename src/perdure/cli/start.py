@@ -10,15 +10,10 @@ import click
 
 from perdure.cli.exits import NOT_FOUND, Trouble, usage
 from perdure.cli.inputs import read_config, read_value
-from perdure.cli.options import (
-    FileOrWorkflowType,
-    command_of,
-    json_option,
-    shared,
-    store_option,
-)
+from perdure.cli.options import FileOrWorkflowType, json_option, store_option
 from perdure.cli.output import failure_json, print_json
 from perdure.cli.say import say
+from perdure.cli.stores import command_of, shared
 
 if TYPE_CHECKING:
     from perdure.client.client import Client

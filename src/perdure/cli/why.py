@@ -8,16 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from perdure.cli.options import (
-    RunName,
-    RunNameType,
-    command_of,
-    existing,
-    json_option,
-    store_option,
-)
+from perdure.cli.options import RunName, RunNameType, json_option, store_option
 from perdure.cli.output import instant, moment_near, print_json, run_json, took
 from perdure.cli.say import say
+from perdure.cli.stores import command_of, existing
 
 if TYPE_CHECKING:
     from perdure.cli.waiting import Cause, Standing

@@ -16,7 +16,7 @@ from perdure.cli.nodes import Change
 from perdure.cli.output import took
 
 if TYPE_CHECKING:
-    from perdure.cli.demo.rollback import Reversal
+    from perdure.cli.demo.reversal import Reversal
 
 PURPOSES: Final = {
     "fetch": "ask the shop what was ordered",

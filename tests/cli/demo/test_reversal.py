@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from perdure.cli.demo.account import Kill
-from perdure.cli.demo.rollback import Rollback, found
+from perdure.cli.demo.reversal import Rollback, found
 from perdure.cli.nodes import NodeBook, NodeView
 
 CANCELED = [("car", 1), ("hotel", 2), ("flight", 1)]
