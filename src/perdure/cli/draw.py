@@ -77,8 +77,9 @@ def _found(what: str, store: str) -> tuple[Drawn, History]:
 
 
 async def _stored(what: str, store: str) -> tuple[Drawn, History]:
-    from perdure.client.client import Client, rebuild
+    from perdure.client.client import Client
     from perdure.client.urls import store_of
+    from perdure.drivers.native import rebuild
     from perdure.model.errors import NotFound
 
     workflow, slash, id = what.partition("/")

@@ -14,7 +14,7 @@ from perdure.cli.stores import existing
 from perdure.cli.where import STATUSES, Condition, Where, where_option
 
 if TYPE_CHECKING:
-    from perdure.client.run import RunInfo
+    from perdure.client.run_info import RunInfo
 
 
 @click.command("list", short_help="List the runs in the store, newest first.")

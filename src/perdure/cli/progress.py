@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol, Self
 
 from perdure.cli.nodes import OPEN, Change, NodeBook, NodeView
 from perdure.client.history import told_of
-from perdure.client.run import time_of
+from perdure.client.run_info import time_of
 from perdure.kernel.plan import UNDO
 
 if TYPE_CHECKING:

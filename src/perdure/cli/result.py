@@ -12,7 +12,7 @@ from perdure.cli.stores import existing
 
 if TYPE_CHECKING:
     from perdure.cli.nodes import NodeBook
-    from perdure.client.run import RunInfo
+    from perdure.client.run_info import RunInfo
     from perdure.model.errors import Failure
 
 

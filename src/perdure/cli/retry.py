@@ -96,11 +96,12 @@ class Code:
 
     async def retry(self, run: Run[Any], options: Mapping[str, Any]) -> None:
         """Retry a run of any kind. Raises Trouble where its code is not here."""
-        client = run._client
         row = await run._row()
-        stored = await client._store.definition(row.hash)
+        stored = await run._reach.store.definition(row.hash)
         if not stored.source:
-            run = client.get(self._definition(run.workflow), run.id)
+            from perdure.client.run import Run
+
+            run = Run(run._reach, self._definition(run.workflow), run.id)
         await run.retry(**options)
 
     def _definition(self, workflow: str) -> Definition[Any, Any]:

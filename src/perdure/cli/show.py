@@ -15,7 +15,7 @@ from perdure.cli.stores import existing
 
 if TYPE_CHECKING:
     from perdure.cli.nodes import NodeBook, NodeView
-    from perdure.client.run import RunInfo
+    from perdure.client.run_info import RunInfo
     from perdure.stores.answers import Mail, RunRow, WorkerSeen
 
 
@@ -76,7 +76,7 @@ async def load_run(store: str, name: RunName) -> tuple[RunInfo, list[Mapping[str
 async def _load(store: str, name: RunName) -> tuple[RunInfo, list[Mapping[str, Any]], _Standing]:
     from perdure.cli.holding import owner_of
     from perdure.client.client import Client
-    from perdure.client.run import info_of
+    from perdure.client.run_info import info_of
     from perdure.client.urls import store_of
     from perdure.model.status import TERMINAL
 
@@ -223,7 +223,7 @@ _MOMENTS: Final = frozenset({"deadline", "not_before", "wake_at"})
 
 def _value(key: str, value: Any) -> str:
     if key in _MOMENTS and isinstance(value, int):
-        from perdure.client.run import time_of
+        from perdure.client.run_info import time_of
 
         return moment(time_of(value)) if value else "-"
     return shortened(value, 60)

@@ -17,7 +17,8 @@ from perdure.cli.stores import command_of, shared
 
 if TYPE_CHECKING:
     from perdure.client.client import Client
-    from perdure.client.run import Run, RunInfo
+    from perdure.client.run import Run
+    from perdure.client.run_info import RunInfo
     from perdure.model.definition import Definition
 
 
@@ -117,8 +118,9 @@ async def _start(
 ) -> tuple[dict[str, Any], str, int, bool]:
     """What came of it; of a run that failed, why; how many workers are alive; whether it is one
     of code."""
-    from perdure.client.client import Client, rebuild
+    from perdure.client.client import Client
     from perdure.client.definitions import version_of
+    from perdure.drivers.native import rebuild
     from perdure.model.errors import AlreadyStarted, NotFound
 
     async with Client(store) as client:

@@ -15,7 +15,7 @@ from perdure.cli.calls import GRACE, stalled, value_of
 from perdure.cli.holding import due_since, untaken
 from perdure.cli.nodes import NodeBook, NodeView, reason
 from perdure.cli.output import moment_near, took
-from perdure.client.run import time_of
+from perdure.client.run_info import time_of
 from perdure.kernel.code.stuck import ENDLESS
 from perdure.stores.answers import Mail, RunRow
 from perdure.stores.rows import NEVER

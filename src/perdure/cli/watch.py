@@ -14,7 +14,8 @@ if TYPE_CHECKING:
     from perdure.cli.nodes import NodeBook
     from perdure.cli.progress import Progress
     from perdure.client.client import Client
-    from perdure.client.run import Run, RunInfo
+    from perdure.client.run import Run
+    from perdure.client.run_info import RunInfo
     from perdure.model.definition import Definition
     from perdure.model.errors import Failure
 

@@ -20,7 +20,8 @@ from perdure.cli.logs import log_to
 from perdure.cli.progress import Progress, Screen
 from perdure.client.client import Client
 from perdure.client.engine import Engine
-from perdure.client.run import Run, RunInfo, info_of
+from perdure.client.run import Run
+from perdure.client.run_info import RunInfo, info_of
 from perdure.client.urls import sqlite_file, store_of
 from perdure.engine.attempts.secrets import Secrets
 from perdure.engine.handlers.http_options import HttpOptions
