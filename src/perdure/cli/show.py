@@ -14,7 +14,8 @@ from perdure.cli.say import on_one_line, say
 from perdure.cli.stores import existing
 
 if TYPE_CHECKING:
-    from perdure.cli.nodes import NodeBook, NodeView
+    from perdure.cli.node_view import NodeView
+    from perdure.cli.nodes import NodeBook
     from perdure.client.run_info import RunInfo
     from perdure.stores.answers import Mail, RunRow, WorkerSeen
 
@@ -141,7 +142,7 @@ def _pause(standing: _Standing, book: NodeBook) -> str:
 
 def _print_run(info: RunInfo, paused: str, undoing: str) -> None:
     from perdure.cli.calls import stalled
-    from perdure.cli.nodes import run_reason
+    from perdure.cli.reasons import run_reason
 
     end = info.finished or datetime.now(UTC)
     length = took((end - info.created).total_seconds())
@@ -189,7 +190,7 @@ def _took(view: NodeView, info: RunInfo) -> str:
 
 def _outcome(view: NodeView) -> str:
     from perdure.cli.calls import given_up
-    from perdure.cli.nodes import reason
+    from perdure.cli.reasons import reason
 
     if view.status == "waiting":
         return view.waits

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from perdure.cli.demo.account import Account, Check, Kill
 from perdure.cli.demo.page import Page, Span, Style
-from perdure.cli.nodes import Change
+from perdure.cli.node_view import Change
 from perdure.cli.output import took
 
 if TYPE_CHECKING:
