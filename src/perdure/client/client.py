@@ -26,10 +26,7 @@ from perdure.engine.worker.listeners import CLOSING
 from perdure.flow.codec import Codec, TypedCodec
 from perdure.flow.driver import Driver, driver_as
 from perdure.model.definition import Definition
-from perdure.model.errors import (
-    InvalidRequest,
-    Unsupported,
-)
+from perdure.model.errors import InvalidRequest, Unsupported
 from perdure.model.moments import since_epoch
 from perdure.model.protocols import fits
 from perdure.model.status import RunStatus
