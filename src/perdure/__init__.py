@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from perdure.client.client import Client
     from perdure.client.engine import Engine
-    from perdure.client.run import Run, RunInfo
+    from perdure.client.run import Run
+    from perdure.client.run_info import RunInfo
     from perdure.flow.codec import Codec
     from perdure.flow.context import Context
     from perdure.flow.signal import After, Channel, On, Signal
@@ -93,7 +94,8 @@ _ERRORS = """
 _HOMES = {
     "perdure.client.client": "Client",
     "perdure.client.engine": "Engine",
-    "perdure.client.run": "Run RunInfo",
+    "perdure.client.run": "Run",
+    "perdure.client.run_info": "RunInfo",
     "perdure.flow.codec": "Codec",
     "perdure.flow.context": "Context",
     "perdure.flow.signal": "After Channel On Signal",

@@ -8,8 +8,10 @@ from typing import Any
 import pytest
 
 from perdure.cli.failed import failed_run
-from perdure.cli.nodes import NodeBook, NodeView, reason
+from perdure.cli.node_view import NodeView
+from perdure.cli.nodes import NodeBook
 from perdure.cli.output import failure_json, shortened, took
+from perdure.cli.reasons import reason
 from perdure.model.errors import RunFailed
 
 START = datetime(2026, 1, 31, 12, 0, tzinfo=UTC)

@@ -13,7 +13,8 @@ import pytest
 
 from perdure.cli.lines import Lines
 from perdure.cli.logs import brief, log_to
-from perdure.cli.nodes import Change, NodeBook, NodeView
+from perdure.cli.node_view import Change, NodeView
+from perdure.cli.nodes import NodeBook
 from perdure.cli.output import has_rich
 from perdure.cli.progress import Progress
 from perdure.cli.screens import screen_for

@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 
 from perdure import Failure, Retry, Saga, SagaContext
-from perdure.cli import running
-from perdure.cli.running import Running, Seen, watch_all
+from perdure.cli.running import Running, Seen
 from perdure.cli.running_lines import Frames, RunningLines, standing
+from perdure.cli.watch_all import watch_all
 from perdure.client.client import Client
 from perdure.client.engine import Engine
 from perdure.feed import RunView
@@ -267,7 +267,7 @@ def test_the_picture_has_a_line_for_each_run_and_a_sign_for_each_step() -> None:
 def test_a_store_that_does_not_answer_for_a_while_is_asked_again(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(running, "LOOK", 0.01)
+    monkeypatch.setattr("perdure.cli.watch_all.LOOK", 0.01)
     answers: list[Any] = [None, StoreError("gone"), StoreError("gone"), None, StoreError("gone")]
 
     async def find(self: SqliteStore, query: Any) -> list[RunRow]:

@@ -8,7 +8,8 @@ from typing import Any
 import msgspec
 
 from perdure.cli.holding import holder
-from perdure.cli.nodes import NodeBook, NodeView
+from perdure.cli.node_view import NodeView
+from perdure.cli.nodes import NodeBook
 from perdure.cli.waiting import Cause, Standing, causes, next_due
 from perdure.stores.answers import Mail, RunRow
 from perdure.stores.rows import NEVER

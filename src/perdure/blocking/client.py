@@ -15,7 +15,7 @@ from perdure.blocking.run import Run
 from perdure.client.client import Listen
 from perdure.client.definitions import DefinitionInfo
 from perdure.client.options import RunOptions, StartOptions
-from perdure.client.run import RunInfo
+from perdure.client.run_info import RunInfo
 from perdure.flow.codec import Codec
 from perdure.flow.driver import Driver
 from perdure.model.definition import Definition

@@ -10,7 +10,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Generic, TypeVar, overload
 
 from perdure.blocking.mirroring import Mirrored
-from perdure.client.run import KEEP, RunInfo
+from perdure.client.retrying import KEEP
+from perdure.client.run_info import RunInfo
 from perdure.feed.view import RunView
 from perdure.flow.signal import Channel, Signal
 from perdure.model.definition import Definition

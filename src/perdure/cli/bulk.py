@@ -20,7 +20,8 @@ from perdure.cli.where import Condition, Where, where_option
 
 if TYPE_CHECKING:
     from perdure.client.client import Client
-    from perdure.client.run import Run, RunInfo
+    from perdure.client.run import Run
+    from perdure.client.run_info import RunInfo
 
 Act: TypeAlias = "Callable[[Run[Any]], Awaitable[object]]"
 

@@ -16,6 +16,8 @@ from typing import TYPE_CHECKING, Final
 
 from click.shell_completion import CompletionItem
 
+from perdure.cli.stores import DEFAULT_STORE
+
 if TYPE_CHECKING:
     import click
 
@@ -75,7 +77,6 @@ def _runs(db: Connection, incomplete: str) -> list[CompletionItem]:
 def _quietly(
     ctx: click.Context, look: Callable[[Connection], list[CompletionItem]]
 ) -> list[CompletionItem]:
-    from perdure.cli.options import DEFAULT_STORE
     from perdure.client.urls import sqlite_file
     from perdure.stores.sqlite.driver import connect
 

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from perdure.cli.options import existing, json_option, shared, store_option
+from perdure.cli.options import json_option, store_option
 from perdure.cli.output import print_json
 from perdure.cli.say import say
+from perdure.cli.stores import existing, shared
 
 if TYPE_CHECKING:
     from perdure.client.client import Client

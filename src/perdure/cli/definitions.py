@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from perdure.cli.exits import NOT_FOUND, Trouble, usage
-from perdure.cli.options import WorkflowType, existing, json_option, store_option
+from perdure.cli.options import WorkflowType, json_option, store_option
 from perdure.cli.output import instant, moment, print_json, table
 from perdure.cli.say import json_text, say
+from perdure.cli.stores import existing
 
 if TYPE_CHECKING:
     from perdure.client.definitions import DefinitionInfo

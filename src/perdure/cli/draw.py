@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any, Final, cast
 import click
 
 from perdure.cli.exits import NOT_FOUND, Trouble, usage
-from perdure.cli.options import DrawableType, existing, json_option, store_option
+from perdure.cli.options import DrawableType, json_option, store_option
 from perdure.cli.output import print_json
 from perdure.cli.say import say
+from perdure.cli.stores import existing
 
 if TYPE_CHECKING:
     from perdure.graph.definition import Graph
@@ -76,8 +77,9 @@ def _found(what: str, store: str) -> tuple[Drawn, History]:
 
 
 async def _stored(what: str, store: str) -> tuple[Drawn, History]:
-    from perdure.client.client import Client, rebuild
+    from perdure.client.client import Client
     from perdure.client.urls import store_of
+    from perdure.drivers.native import rebuild
     from perdure.model.errors import NotFound
 
     workflow, slash, id = what.partition("/")

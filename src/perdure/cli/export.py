@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, BinaryIO
 import click
 
 from perdure.cli.exits import usage
-from perdure.cli.options import RunName, RunNameType, existing, json_option, store_option
+from perdure.cli.options import RunName, RunNameType, json_option, store_option
 from perdure.cli.output import print_json
 from perdure.cli.say import say
+from perdure.cli.stores import existing
 from perdure.cli.where import ENDED, STATUSES, Condition, Where, where_option
 
 if TYPE_CHECKING:

@@ -8,8 +8,10 @@ from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Final
 
 from perdure.cli.calls import stalled
-from perdure.cli.nodes import NodeBook, NodeView, reason, run_reason
+from perdure.cli.node_view import NodeView
+from perdure.cli.nodes import NodeBook
 from perdure.cli.output import shortened
+from perdure.cli.reasons import reason, run_reason
 
 if TYPE_CHECKING:
     from perdure.model.errors import Failure

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from perdure.cli.output import took
-from perdure.client.run import time_of
+from perdure.client.run_info import time_of
 
 if TYPE_CHECKING:
     from perdure.cli.nodes import NodeBook

@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, BinaryIO, Final, Literal
 import click
 
 from perdure.cli.exits import usage
-from perdure.cli.options import FileType, RunName, command_of, json_option, shared, store_option
+from perdure.cli.options import FileType, RunName, json_option, store_option
 from perdure.cli.output import print_json
 from perdure.cli.say import say
+from perdure.cli.stores import command_of, shared
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

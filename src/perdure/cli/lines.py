@@ -7,7 +7,7 @@ import sys
 from datetime import UTC, datetime
 from typing import Any, Self
 
-from perdure.cli.nodes import Change
+from perdure.cli.node_view import Change
 from perdure.cli.output import clock
 from perdure.cli.say import visible
 from perdure.cli.streams import Lenient

@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING
 
 import click
 
-from perdure.cli.options import WorkflowType, existing, json_option, store_option
+from perdure.cli.options import WorkflowType, json_option, store_option
 from perdure.cli.output import moment, print_json, run_json, table, took
 from perdure.cli.say import say
+from perdure.cli.stores import existing
 from perdure.cli.where import STATUSES, Condition, Where, where_option
 
 if TYPE_CHECKING:
-    from perdure.client.run import RunInfo
+    from perdure.client.run_info import RunInfo
 
 
 @click.command("list", short_help="List the runs in the store, newest first.")

@@ -38,7 +38,7 @@ class Mailboxes:
 
         try:
             row = await run._row()
-            stored = await run._client._store.definition(row.hash)
+            stored = await run._reach.store.definition(row.hash)
         except NotFound:
             return  # that is for who sends to say
         if stored.kind != "workflow":
@@ -47,7 +47,7 @@ class Mailboxes:
         if isinstance(found, str):
             self.unchecked[row.definition] = found
             return
-        found.read(Raw(run._client._codec.encode(value)))
+        found.read(Raw(run._reach.codec.encode(value)))
         self.checked = True
 
     def _found(self, workflow: str, name: str) -> Mailbox[Any] | str:

@@ -10,64 +10,14 @@ from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from typing import Any, Final
 
-import msgspec
-
-from perdure.cli.calls import given_up, value_of, waiting
-from perdure.cli.output import moment_near, took
-from perdure.cli.say import visible
+from perdure.cli.calls import given_up, value_of
+from perdure.cli.node_view import Change, NodeView
+from perdure.cli.output import took
+from perdure.cli.reasons import reason, run_reason
 from perdure.model.moments import moment
 
 #: Why a run undoes what it did.
 _REASONS: Final = {"failure": "it failed", "timeout": "its time is over", "cancel": "canceled"}
-#: Of a task that is not resolved.
-OPEN: Final = ("pending", "waiting")
-
-
-class NodeView(msgspec.Struct):
-    """A node that was reached. `attempt` counts from 1, 0 = none was needed. `since`: when the
-    attempt or the wait began, or is due. `lost`: how often a process died while it was under way.
-    `wake_at`: when a wait is over; `signal`: what it waits for, if for one."""
-
-    node: str
-    status: str
-    attempt: int = 0
-    since: datetime | None = None
-    ended: datetime | None = None
-    input: Any = None
-    output: Any = None
-    failure: Mapping[str, Any] | None = None
-    branches: list[str] | None = None
-    lost: int = 0
-    wake_at: datetime | None = None
-    signal: str | None = None
-    #: The run that it asks for, `workflow/id`, and whether that was made for it, once it is there.
-    child: str | None = None
-    made: bool | None = None
-    #: How many attempts there are at most, where the record says it.
-    most: int | None = None
-    #: What earlier attempts, and the last one, came to: (attempt, failure).
-    errors: list[tuple[int, Mapping[str, Any]]] = []
-
-    @property
-    def seconds(self) -> float | None:
-        """How long the last attempt, or the wait, took, where it has ended."""
-        if self.since is None or self.ended is None:
-            return None
-        return (self.ended - self.since).total_seconds()
-
-    @property
-    def waits(self) -> str:
-        """What it waits for, in words: "waits for signal approved until 12:00:00"."""
-        until = "" if self.wake_at is None else f"until {moment_near(self.wake_at)}"
-        return waiting(self.node, self.signal, until)
-
-
-class Change(msgspec.Struct, frozen=True):
-    """One thing that happened to a node, in words; `node` "" = to the run."""
-
-    time: datetime
-    node: str
-    text: str
 
 
 class NodeBook:
@@ -342,22 +292,3 @@ def _waited(view: NodeView) -> str:
 
 def _reason(failure: Mapping[str, Any] | None) -> str:
     return "no reason recorded" if failure is None else reason(failure["kind"], failure["message"])
-
-
-def reason(kind: str, message: str) -> str:
-    """A failure in words: its kind, where the message does not begin with it, and message."""
-    kind, text = visible(kind), visible(message.strip() or kind)
-    return text if text.startswith((kind, f"the {kind}")) else f"{kind}: {text}"
-
-
-def run_reason(kind: str, message: str, details: Any) -> str:
-    """A run's failure in words. Of one whose nodes failed: the first of them and its reason, and
-    how many more there are."""
-    node = details.get("node") if isinstance(details, Mapping) else None
-    count = details.get("failed") if isinstance(details, Mapping) else None
-    start = f"node {node} failed: "
-    if not (isinstance(count, int) and message.startswith(start)):
-        return reason(kind, message)
-    more = f" (and {count - 1} more failed)" if count > 1 else ""
-    rest = message.removeprefix(start).removesuffix(more)
-    return f"node {node} failed: {reason(kind, rest)}{more}"

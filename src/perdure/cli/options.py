@@ -1,17 +1,15 @@
-"""What commands have in common on the command line: the store, `--json`, a run's name."""
+"""What commands have in common on the command line: `--store`, `--json`, a run's name."""
 
 from __future__ import annotations
 
-import os
-import shlex
 from collections.abc import Callable
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import click
 
-from perdure.cli.exits import JSON, STORE, Trouble, usage
+from perdure.cli.exits import JSON
 from perdure.cli.inputs import typed
+from perdure.cli.stores import DEFAULT_STORE
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
@@ -22,8 +20,6 @@ else:
     TextType = click.ParamType
 
 F = TypeVar("F", bound=Callable[..., Any])
-
-DEFAULT_STORE: Final = "sqlite:///perdure.db"
 
 
 class RunName(NamedTuple):
@@ -163,39 +159,3 @@ def json_option(command: F) -> F:
         "--json", "as_json", is_flag=True, is_eager=True, callback=_remember_json,
         help="Print one JSON document.",
     )(command)  # fmt: skip
-
-
-def command_of(*words: str, store: str) -> str:
-    """A command of perdure's to tell people, naming the store where it is not the usual one."""
-    usual = os.environ.get("PERDURE_STORE") or DEFAULT_STORE
-    return shlex.join(["perdure", *words, *(() if store == usual else ("--store", store))])
-
-
-def outlives(store: str) -> bool:
-    """Whether a store of this URL is still there when its process has ended."""
-    from perdure.client.urls import sqlite_file, store_of
-
-    store_of(store)
-    return sqlite_file(store) is not None
-
-
-def shared(store: str) -> str:
-    """The URL of a store that several processes see; complains about any other."""
-    if not outlives(store):
-        raise usage(f"the store {store} lives and dies with one process: use a sqlite:/// file")
-    return store
-
-
-def existing(store: str) -> str:
-    """The URL of a store that can hold runs of other processes, checked before it is opened:
-    opening would make a new, empty database where none is."""
-    from perdure.client.urls import sqlite_file
-
-    file = sqlite_file(shared(store)) or ""
-    if not Path(file).exists():
-        raise Trouble(
-            f"there is no database {file}: name the one you mean with --store or PERDURE_STORE",
-            STORE,
-            "store",
-        )
-    return store

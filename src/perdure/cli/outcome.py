@@ -14,7 +14,7 @@ from perdure.cli.say import say
 if TYPE_CHECKING:
     from perdure.cli.nodes import NodeBook
     from perdure.cli.options import RunName
-    from perdure.client.run import RunInfo
+    from perdure.client.run_info import RunInfo
     from perdure.model.errors import Failure
 
 

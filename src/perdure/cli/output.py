@@ -16,7 +16,7 @@ from typing import IO, TYPE_CHECKING, Any, Final
 from perdure.cli.say import json_text, on_one_line, say, visible
 
 if TYPE_CHECKING:
-    from perdure.client.run import RunInfo
+    from perdure.client.run_info import RunInfo
     from perdure.model.errors import Failure
 
 

@@ -11,7 +11,8 @@ from rich.text import Text
 
 from perdure.cli.calls import given_up
 from perdure.cli.live_picture import LivePicture, table_of
-from perdure.cli.nodes import OPEN, Change, NodeBook, NodeView
+from perdure.cli.node_view import OPEN, Change, NodeView
+from perdure.cli.nodes import NodeBook
 from perdure.cli.output import COLOURS, shortened, took
 from perdure.cli.say import on_one_line
 

@@ -10,9 +10,10 @@ from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final, Protocol, Self
 
-from perdure.cli.nodes import OPEN, Change, NodeBook, NodeView
+from perdure.cli.node_view import OPEN, Change, NodeView
+from perdure.cli.nodes import NodeBook
 from perdure.client.history import told_of
-from perdure.client.run import time_of
+from perdure.client.run_info import time_of
 from perdure.kernel.plan import UNDO
 
 if TYPE_CHECKING:

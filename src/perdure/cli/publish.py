@@ -8,9 +8,10 @@ import click
 
 from perdure.cli.app import check_steps, find_apps, load_apps
 from perdure.cli.findings import findings_in
-from perdure.cli.options import FileType, json_option, shared, store_option
+from perdure.cli.options import FileType, json_option, store_option
 from perdure.cli.output import print_json
 from perdure.cli.say import say
+from perdure.cli.stores import shared
 
 if TYPE_CHECKING:
     from perdure.client.definitions import DefinitionInfo

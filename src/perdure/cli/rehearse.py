@@ -96,7 +96,7 @@ def _draw(file: str, rehearsal: Rehearsal) -> None:
 def _print(
     played: dict[str, Rehearsal], differing: dict[str, list[str]], cover: Coverage | None
 ) -> None:
-    from perdure.testing.expectations import clock, ending, what
+    from perdure.testing.story import clock, ending, what
 
     for name, rehearsal in played.items():
         if len(played) > 1:

@@ -6,19 +6,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from perdure.cli.options import (
-    DurationType,
-    RunName,
-    RunNameType,
-    existing,
-    json_option,
-    store_option,
-)
+from perdure.cli.options import DurationType, RunName, RunNameType, json_option, store_option
 from perdure.cli.outcome import tell_outcome
+from perdure.cli.stores import existing
 
 if TYPE_CHECKING:
     from perdure.cli.nodes import NodeBook
-    from perdure.client.run import RunInfo
+    from perdure.client.run_info import RunInfo
     from perdure.model.errors import Failure
 
 

@@ -11,16 +11,10 @@ from perdure.cli.app import find_apps, load_apps
 from perdure.cli.bulk import Bulk, bulk_options, chosen, many, one
 from perdure.cli.exits import usage
 from perdure.cli.inputs import read_config, read_value
-from perdure.cli.options import (
-    RunName,
-    RunNameType,
-    command_of,
-    existing,
-    json_option,
-    store_option,
-)
+from perdure.cli.options import RunName, RunNameType, json_option, store_option
 from perdure.cli.output import print_json
 from perdure.cli.say import say
+from perdure.cli.stores import command_of, existing
 
 if TYPE_CHECKING:
     from perdure.client.run import Run
@@ -102,11 +96,12 @@ class Code:
 
     async def retry(self, run: Run[Any], options: Mapping[str, Any]) -> None:
         """Retry a run of any kind. Raises Trouble where its code is not here."""
-        client = run._client
         row = await run._row()
-        stored = await client._store.definition(row.hash)
+        stored = await run._reach.store.definition(row.hash)
         if not stored.source:
-            run = client.get(self._definition(run.workflow), run.id)
+            from perdure.client.run import Run
+
+            run = Run(run._reach, self._definition(run.workflow), run.id)
         await run.retry(**options)
 
     def _definition(self, workflow: str) -> Definition[Any, Any]:

@@ -17,17 +17,11 @@ from perdure.cli.exits import (
 )
 from perdure.cli.inputs import read_config, read_value
 from perdure.cli.leave import leave, step_threads
-from perdure.cli.options import (
-    DurationType,
-    FileType,
-    command_of,
-    json_option,
-    outlives,
-    store_option,
-)
+from perdure.cli.options import DurationType, FileType, json_option, store_option
 from perdure.cli.outcome import outcome_json
 from perdure.cli.output import print_json
 from perdure.cli.say import say
+from perdure.cli.stores import command_of, outlives
 
 if TYPE_CHECKING:
     from perdure.cli.nodes import NodeBook

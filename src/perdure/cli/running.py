@@ -6,11 +6,9 @@ and of the others it is said how many there are.
 
 from __future__ import annotations
 
-import asyncio
-import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Final, Protocol, Self
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 
@@ -22,8 +20,6 @@ from perdure.stores.port import RunQuery, Store
 if TYPE_CHECKING:
     from perdure.feed.view import RunView
 
-#: Seconds between looks.
-LOOK: Final = 0.5
 #: Runs that are followed at a time.
 ROOM: Final = 30
 
@@ -35,19 +31,6 @@ class Seen(msgspec.Struct):
     stalled: str | None
     new: bool
     changed: bool
-
-
-class Board(Protocol):
-    """Where the runs are shown. A context manager."""
-
-    def show(self, runs: Sequence[Seen], more: int) -> None:
-        """These are followed, in the order in which they came; so many more are not."""
-
-    def note(self, text: str) -> None:
-        """Something to say beside the runs."""
-
-    def __enter__(self) -> Self: ...
-    def __exit__(self, *exc: object) -> None: ...
 
 
 class _Followed(msgspec.Struct):
@@ -128,48 +111,3 @@ class Running:
 def _may_have_gone_on(before: RunRow, now: RunRow) -> bool:
     mark = (before.epoch, before.mail, before.owner, before.stalled)
     return now.owner is not None or mark != (now.epoch, now.mail, now.owner, now.stalled)
-
-
-async def watch_all(url: str, seconds: float | None, *, as_json: bool) -> None:
-    """Show what runs, for so long or until somebody ends it. A store that does not answer for a
-    while is asked again; raises StoreError where it does not at first."""
-    from perdure.client.client import Client
-    from perdure.client.urls import store_of
-
-    async with Client(store_of(url, read_only=True)) as client:
-        running, said = Running(client._store), ""
-        seen = await running.look()
-        with _board(as_json=as_json) as board:
-            if not seen and not running.trouble:
-                board.note("nothing is running; what starts is shown, until Ctrl-C")
-            board.show(seen, running.more)
-            loop = asyncio.get_running_loop()
-            until = None if seconds is None else loop.time() + seconds
-            while True:
-                if running.trouble and running.trouble != said:
-                    board.note(f"the store does not answer, and is asked again: {running.trouble}")
-                said = running.trouble
-                if until is not None and loop.time() >= until:
-                    return
-                left = LOOK if until is None else min(LOOK, max(until - loop.time(), 0))
-                await asyncio.sleep(left)
-                try:
-                    board.show(await running.look(), running.more)
-                except StoreError as error:
-                    running.trouble = str(error)
-
-
-def _board(*, as_json: bool) -> Board:
-    from perdure.cli.output import has_rich
-
-    if as_json:
-        from perdure.cli.running_lines import Frames
-
-        return Frames()
-    if sys.stdout.isatty() and has_rich():
-        from perdure.cli.running_picture import RunningPicture
-
-        return RunningPicture()
-    from perdure.cli.running_lines import RunningLines
-
-    return RunningLines()

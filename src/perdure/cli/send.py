@@ -18,13 +18,12 @@ from perdure.cli.options import (
     RunName,
     RunNameType,
     RunOrTextType,
-    command_of,
-    existing,
     json_option,
     store_option,
 )
 from perdure.cli.output import print_json
 from perdure.cli.say import say
+from perdure.cli.stores import command_of, existing
 
 if TYPE_CHECKING:
     from perdure.cli.mailboxes import Mailboxes

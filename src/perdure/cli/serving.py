@@ -11,10 +11,10 @@ import msgspec
 
 from perdure.cli.exits import STORE, Trouble
 from perdure.cli.logs import log_to
-from perdure.cli.nodes import reason, run_reason
 from perdure.cli.output import instant, moment_near, took
+from perdure.cli.reasons import reason, run_reason
 from perdure.client.engine import Engine
-from perdure.client.run import time_of
+from perdure.client.run_info import time_of
 from perdure.engine.attempts.secrets import Secrets
 from perdure.engine.handlers.http_options import HttpOptions
 from perdure.engine.outages import unrecorded

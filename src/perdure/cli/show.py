@@ -8,13 +8,15 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import click
 
-from perdure.cli.options import RunName, RunNameType, existing, json_option, store_option
+from perdure.cli.options import RunName, RunNameType, json_option, store_option
 from perdure.cli.output import clock, instant, moment, print_json, run_json, shortened, table, took
 from perdure.cli.say import on_one_line, say
+from perdure.cli.stores import existing
 
 if TYPE_CHECKING:
-    from perdure.cli.nodes import NodeBook, NodeView
-    from perdure.client.run import RunInfo
+    from perdure.cli.node_view import NodeView
+    from perdure.cli.nodes import NodeBook
+    from perdure.client.run_info import RunInfo
     from perdure.stores.answers import Mail, RunRow, WorkerSeen
 
 
@@ -75,7 +77,7 @@ async def load_run(store: str, name: RunName) -> tuple[RunInfo, list[Mapping[str
 async def _load(store: str, name: RunName) -> tuple[RunInfo, list[Mapping[str, Any]], _Standing]:
     from perdure.cli.holding import owner_of
     from perdure.client.client import Client
-    from perdure.client.run import info_of
+    from perdure.client.run_info import info_of
     from perdure.client.urls import store_of
     from perdure.model.status import TERMINAL
 
@@ -140,7 +142,7 @@ def _pause(standing: _Standing, book: NodeBook) -> str:
 
 def _print_run(info: RunInfo, paused: str, undoing: str) -> None:
     from perdure.cli.calls import stalled
-    from perdure.cli.nodes import run_reason
+    from perdure.cli.reasons import run_reason
 
     end = info.finished or datetime.now(UTC)
     length = took((end - info.created).total_seconds())
@@ -188,7 +190,7 @@ def _took(view: NodeView, info: RunInfo) -> str:
 
 def _outcome(view: NodeView) -> str:
     from perdure.cli.calls import given_up
-    from perdure.cli.nodes import reason
+    from perdure.cli.reasons import reason
 
     if view.status == "waiting":
         return view.waits
@@ -222,7 +224,7 @@ _MOMENTS: Final = frozenset({"deadline", "not_before", "wake_at"})
 
 def _value(key: str, value: Any) -> str:
     if key in _MOMENTS and isinstance(value, int):
-        from perdure.client.run import time_of
+        from perdure.client.run_info import time_of
 
         return moment(time_of(value)) if value else "-"
     return shortened(value, 60)

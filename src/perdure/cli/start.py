@@ -10,19 +10,15 @@ import click
 
 from perdure.cli.exits import NOT_FOUND, Trouble, usage
 from perdure.cli.inputs import read_config, read_value
-from perdure.cli.options import (
-    FileOrWorkflowType,
-    command_of,
-    json_option,
-    shared,
-    store_option,
-)
+from perdure.cli.options import FileOrWorkflowType, json_option, store_option
 from perdure.cli.output import failure_json, print_json
 from perdure.cli.say import say
+from perdure.cli.stores import command_of, shared
 
 if TYPE_CHECKING:
     from perdure.client.client import Client
-    from perdure.client.run import Run, RunInfo
+    from perdure.client.run import Run
+    from perdure.client.run_info import RunInfo
     from perdure.model.definition import Definition
 
 
@@ -122,8 +118,9 @@ async def _start(
 ) -> tuple[dict[str, Any], str, int, bool]:
     """What came of it; of a run that failed, why; how many workers are alive; whether it is one
     of code."""
-    from perdure.client.client import Client, rebuild
+    from perdure.client.client import Client
     from perdure.client.definitions import version_of
+    from perdure.drivers.native import rebuild
     from perdure.model.errors import AlreadyStarted, NotFound
 
     async with Client(store) as client:

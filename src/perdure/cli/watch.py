@@ -6,22 +6,16 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from perdure.cli.options import (
-    DurationType,
-    RunName,
-    RunNameType,
-    command_of,
-    existing,
-    json_option,
-    store_option,
-)
+from perdure.cli.options import DurationType, RunName, RunNameType, json_option, store_option
 from perdure.cli.outcome import tell_outcome
+from perdure.cli.stores import command_of, existing
 
 if TYPE_CHECKING:
     from perdure.cli.nodes import NodeBook
     from perdure.cli.progress import Progress
     from perdure.client.client import Client
-    from perdure.client.run import Run, RunInfo
+    from perdure.client.run import Run
+    from perdure.client.run_info import RunInfo
     from perdure.model.definition import Definition
     from perdure.model.errors import Failure
 
@@ -47,7 +41,7 @@ def watch(name: RunName | None, timeout: float | None, store: str, as_json: bool
 
     url = existing(store)
     if name is None:
-        from perdure.cli.running import watch_all
+        from perdure.cli.watch_all import watch_all
 
         asyncio.run(watch_all(url, timeout, as_json=as_json))
         return

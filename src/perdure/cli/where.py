@@ -20,7 +20,7 @@ from perdure.cli.options import F, TextType
 
 if TYPE_CHECKING:
     from perdure.client.client import Client
-    from perdure.client.run import RunInfo
+    from perdure.client.run_info import RunInfo
 
 ENDED: Final = ("completed", "failed", "canceled")
 #: `stalled` are those of the running ones that cannot go on.

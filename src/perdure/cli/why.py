@@ -8,21 +8,15 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from perdure.cli.options import (
-    RunName,
-    RunNameType,
-    command_of,
-    existing,
-    json_option,
-    store_option,
-)
+from perdure.cli.options import RunName, RunNameType, json_option, store_option
 from perdure.cli.output import instant, moment_near, print_json, run_json, took
 from perdure.cli.say import say
+from perdure.cli.stores import command_of, existing
 
 if TYPE_CHECKING:
     from perdure.cli.waiting import Cause, Standing
     from perdure.client.client import Client
-    from perdure.client.run import RunInfo
+    from perdure.client.run_info import RunInfo
     from perdure.stores.answers import RunRow, WorkerSeen
 
 
@@ -38,7 +32,7 @@ def why(name: RunName, store: str, as_json: bool) -> None:
     import asyncio
 
     from perdure.cli.waiting import causes
-    from perdure.client.run import info_of
+    from perdure.client.run_info import info_of
     from perdure.model.status import TERMINAL
 
     standing, owner, current = asyncio.run(_load(existing(store), name))
@@ -83,7 +77,7 @@ async def _load(store: str, name: RunName) -> tuple[Standing, WorkerSeen | None,
 
 async def _attempts(client: Client, row: RunRow) -> Mapping[str, int]:
     """Of nodes whose document says it, how many attempts there are at most."""
-    from perdure.client.client import rebuild
+    from perdure.drivers.native import rebuild
     from perdure.graph.definition import Graph
     from perdure.model.errors import PerdureError
 

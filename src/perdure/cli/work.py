@@ -7,7 +7,6 @@ recorded, and the run stays as it is for whoever goes on with it.
 from __future__ import annotations
 
 import asyncio
-import signal
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal
@@ -17,10 +16,12 @@ import msgspec
 from perdure.cli.calls import stalled
 from perdure.cli.exits import RUN_FAILED, Trouble
 from perdure.cli.logs import log_to
-from perdure.cli.progress import Progress, Screen
+from perdure.cli.progress import Progress
+from perdure.cli.stop import Stop
 from perdure.client.client import Client
 from perdure.client.engine import Engine
-from perdure.client.run import Run, RunInfo, info_of
+from perdure.client.run import Run
+from perdure.client.run_info import RunInfo, info_of
 from perdure.client.urls import sqlite_file, store_of
 from perdure.engine.attempts.secrets import Secrets
 from perdure.engine.handlers.http_options import HttpOptions
@@ -72,39 +73,6 @@ class Ending(msgspec.Struct):
     failure: Failure | None = None
     signal: int = 0
     unrecorded: list[str] | None = None
-
-
-class Stop:
-    """Whether SIGINT or SIGTERM came. The second one ends the process at once."""
-
-    def __init__(self, screen: Screen, grace: float) -> None:
-        self.signal = 0
-        self._screen = screen
-        self._grace = grace
-        self._came: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-
-    def __enter__(self) -> asyncio.Future[None]:
-        for number in (signal.SIGINT, signal.SIGTERM):
-            asyncio.get_running_loop().add_signal_handler(number, self._stop, number)
-        return self._came
-
-    def _stop(self, number: int) -> None:
-        self.signal = number
-        self._screen.note(
-            f"stopping: steps under way have {self._grace:g} s to end (again to stop at once)"
-        )
-        self._release()
-        signal.signal(signal.SIGINT, signal.SIG_DFL)
-        if not self._came.done():
-            self._came.set_result(None)
-
-    def _release(self) -> None:
-        for number in (signal.SIGINT, signal.SIGTERM):
-            asyncio.get_running_loop().remove_signal_handler(number)
-
-    def __exit__(self, *exc: object) -> None:
-        if not self.signal:
-            self._release()
 
 
 async def work(job: Job, progress: Progress) -> Ending:

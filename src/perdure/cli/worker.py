@@ -11,8 +11,9 @@ import click
 from perdure.cli.app import check_steps, find_apps, load_apps
 from perdure.cli.exits import OK, usage
 from perdure.cli.leave import leave, step_threads
-from perdure.cli.options import DurationType, FileType, json_option, shared, store_option
+from perdure.cli.options import DurationType, FileType, json_option, store_option
 from perdure.cli.output import line_to
+from perdure.cli.stores import shared
 
 
 @click.command(short_help="Work on runs until told to stop.")

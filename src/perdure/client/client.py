@@ -2,64 +2,45 @@
 
 from __future__ import annotations
 
-import logging
-import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Self, TypeAlias, TypeVar, Unpack, cast, overload
-
-from msgspec import Raw
 
 from perdure.client.bounds import Bound
 from perdure.client.definitions import DefinitionInfo, infos
 from perdure.client.emitting import PublishedSagas, checked_event, start_all
 from perdure.client.listing import newest_first
 from perdure.client.options import RunOptions, StartOptions, checked_key, settled
-from perdure.client.run import KEEP, Run, RunInfo, info_of
+from perdure.client.reach import Reach
+from perdure.client.run import Run
+from perdure.client.run_info import RunInfo, info_of
+from perdure.client.starting import Starting, declared
 from perdure.client.telling import Telling
 from perdure.client.urls import store_of
 from perdure.codec.values import JsonCodec
-from perdure.drivers.native import NativeDriver, rebuild
+from perdure.drivers.native import NativeDriver
 from perdure.engine.clock import SystemClock
 from perdure.engine.ids import Ids
 from perdure.engine.runs.starting import to_publish
 from perdure.engine.worker.listeners import CLOSING
-from perdure.engine.worker.retrying import RetryRequest
-from perdure.flow.codec import Codec, TypedCodec, codec_of, written
+from perdure.flow.codec import Codec, TypedCodec
 from perdure.flow.driver import Driver, driver_as
-from perdure.flow.known import KnownWorkflow
-from perdure.flow.step import Step
-from perdure.model.carrier import checked_carrier
 from perdure.model.definition import Definition
-from perdure.model.driving import StartRequest
-from perdure.model.durations import microseconds
-from perdure.model.errors import (
-    AlreadyStarted,
-    DefinitionError,
-    InvalidRequest,
-    NotFound,
-    Unsupported,
-)
+from perdure.model.errors import InvalidRequest, Unsupported
 from perdure.model.moments import since_epoch
-from perdure.model.names import check_run_id
 from perdure.model.protocols import fits
 from perdure.model.status import RunStatus
 from perdure.saga.builder import Saga
 from perdure.stores.port import RunQuery, Store
 from perdure.telemetry import Telemetry
-from perdure.telemetry.observation import UNOBSERVED, Call, Unobserved
-from perdure.telemetry.service import OPENTELEMETRY, checked_telemetry, telemetry_of
+from perdure.telemetry.observation import UNOBSERVED
+from perdure.telemetry.service import checked_telemetry
 
 I = TypeVar("I")  # noqa: E741
 O = TypeVar("O")  # noqa: E741
 D = TypeVar("D")
 Ev = TypeVar("Ev")
 Listen: TypeAlias = Callable[[Ev], Awaitable[None] | None]
-
-_log = logging.getLogger("perdure.client")
-
-#: `rebuild`: from here for whoever has a client.
-__all__ = ["Client", "rebuild"]
 
 
 class Client:
@@ -81,10 +62,12 @@ class Client:
         self._codec = JsonCodec() if codec is None else TypedCodec(codec)
         self._clock = SystemClock()
         self._new_id = Ids(self._clock.now).text
-        self._telemetry = checked_telemetry(telemetry)
+        seen_by = checked_telemetry(telemetry)
         self._telling = Telling(self._clock.now)
         self._published = PublishedSagas()
         self._driver = self._driver_of(store)
+        self._reach = Reach(self._driver, self._codec, seen_by, self._telling)
+        self._starting = Starting(self._reach, self._new_id)
 
     def _driver_of(self, store: str | Store | Driver) -> Driver:
         """The driver of what was given: a URL, a store, or a driver."""
@@ -122,20 +105,15 @@ class Client:
 
     @property
     def _native(self) -> NativeDriver:
-        """perdure's own driver, for what other engines cannot be asked."""
-        found = driver_as(self._driver, NativeDriver)
-        if found is None:
-            name = type(self._driver).__name__
-            raise Unsupported(f"{name} cannot do that: it needs a store of perdure's own")
-        return found
+        return self._reach.native
 
     @property
     def _store(self) -> Store:
-        return self._native.store
+        return self._reach.store
 
     @property
     def _ids(self) -> Ids:
-        return self._native.ids
+        return self._reach.native.ids
 
     # ------------------------------------------------------------------ starting
 
@@ -173,89 +151,11 @@ class Client:
         if options:
             settled(options)
         joins = options.pop("if_exists", "raise") != "raise"
-        call = self._observed("start", definition, options.get("trace"))
+        call = self._reach.observed("start", definition, options.get("trace"))
         if call is UNOBSERVED:
-            return await self._start_run(definition, input, options, call, joins=joins)
+            return await self._starting.start(definition, input, options, call, joins=joins)
         with call:
-            return await self._start_run(definition, input, options, call, joins=joins)
-
-    async def _start_run(
-        self,
-        definition: Definition[Any, Any] | str,
-        input: object,
-        options: StartOptions,
-        call: Call | Unobserved,
-        *,
-        joins: bool,
-    ) -> Run[Any]:
-        """See start."""
-        if not isinstance(definition, Definition):
-            definition = await self._driver.definition(_declared(definition))
-        if options or call is not UNOBSERVED:
-            request = self._request(definition, input, options, call)
-        else:
-            given = None if input is None else self._written(definition, input)
-            request = StartRequest(definition, self._new_id(), given)
-        driver = self._driver
-        if not isinstance(driver, NativeDriver):  # that one asks as it decides
-            definition.check_input(request.input, self._codec)
-        run: Run[Any] = Run(self, definition, request.id)
-        there = run._former and await self._is_there(run)
-        if there or not await driver.start(request):
-            call.exists()
-            await self._exists(run, request, joins=joins)
-        elif self._telling.listeners.each:
-            self._telling.started(run.workflow, run.id)
-        return run
-
-    def _request(
-        self,
-        definition: Definition[Any, Any],
-        input: object,
-        options: StartOptions,
-        call: Call | Unobserved,
-    ) -> StartRequest:
-        """What a driver is asked, with all that can be said. Raises InvalidRequest, InvalidId,
-        Unsupported."""
-        if options.get("using") is not None:
-            message = "starting in the caller's transaction is not there yet: leave out using="
-            raise Unsupported(message)
-        config, id = options.get("config"), options.get("id")
-        return StartRequest(
-            definition,
-            self._new_id() if id is None else check_run_id(id),
-            None if input is None else self._written(definition, input),
-            None if config is None else Raw(self._codec.encode(config)),
-            options.get("metadata") or {},
-            options.get("start_node"),
-            microseconds(options["delay"], "delay") if "delay" in options else 0,
-            call.carrier(checked_carrier(options.get("trace"))),
-        )
-
-    async def _exists(self, run: Run[Any], request: StartRequest, *, joins: bool) -> None:
-        """The run is there. Raises AlreadyStarted."""
-        if not joins:
-            await run._named()
-            message = f"{run} is there already: use if_exists='join' to join it"
-            raise AlreadyStarted(message, run)
-        if request.input is not None and driver_as(self._driver, NativeDriver) is not None:
-            await self._compare(run, self._codec.decode(bytes(request.input)))
-
-    async def _is_there(self, run: Run[Any]) -> bool:
-        """Whether another engine has the run, maybe under a name of before: it is asked first, as
-        only a store knows with the start what a run may be recorded under."""
-        if driver_as(self._driver, NativeDriver) is not None:
-            return False
-        await run._named()
-        return not run._former
-
-    async def _compare(self, run: Run[Any], input: Any) -> None:
-        """Warn when the run that is joined was started with another input. What one that went on
-        as new was started with is not known any more."""
-        async for record in run.history():
-            if record["do"] == "OpenRun" and record.get("input") != input:
-                _log.warning("%s was started with another input and keeps that one", run)
-            return
+            return await self._starting.start(definition, input, options, call, joins=joins)
 
     @overload
     async def run(self, definition: Definition[None, O], /, **options: Unpack[RunOptions]) -> O: ...
@@ -282,8 +182,8 @@ class Client:
         the time is over before the start is known to be recorded; and for how the run ended
         RunFailed (or the failure's own class), Canceled, TimedOut.
         """
-        if not options and not self._is_observed():
-            run = await self._start_run(definition, input, {}, UNOBSERVED, joins=True)
+        if not options and not self._reach.is_observed():
+            run = await self._starting.start(definition, input, {}, UNOBSERVED, joins=True)
             return await run._result()
         timeout = options.pop("timeout", None)
         options.setdefault("if_exists", "join")
@@ -305,7 +205,7 @@ class Client:
     def get(self, definition: str, id: str, /) -> Run[Any]: ...
     def get(self, definition: Definition[Any, Any] | str, id: str, /) -> Run[Any]:
         """A handle, without asking the store."""
-        return Run(self, _declared(definition), id)
+        return Run(self._reach, declared(definition), id)
 
     async def runs(
         self,
@@ -348,7 +248,7 @@ class Client:
         id = self._new_id() if idempotency_key is None else checked_key(idempotency_key)
         sagas = await self._bound(event)
         for saga in sagas if len(sagas) > 1 else ():  # one alone is asked as it is started
-            saga.check_input(self._written(saga, event), self._codec)
+            saga.check_input(self._reach.written(saga, event), self._codec)
         trigger = {"trigger": type(event).__name__}
         await start_all(
             sagas,
@@ -402,61 +302,6 @@ class Client:
         first, then those published before it."""
         await self._opened()
         return infos(await self._store.definitions(name))
-
-    # ------------------------------------------------------------------ for handles
-
-    def _is_observed(self) -> bool:
-        """Whether anybody may look at its calls."""
-        return self._telemetry is not None or OPENTELEMETRY in sys.modules
-
-    def _observed(
-        self, operation: str, of: object, trace: Mapping[str, str] | None = None
-    ) -> Call | Unobserved:
-        """What stands around a call: it is seen, if anybody looks."""
-        if not self._is_observed():
-            return UNOBSERVED
-        telemetry = telemetry_of(self._telemetry)
-        workflow = of.name if isinstance(of, Definition) else of
-        return UNOBSERVED if telemetry is None else Call(telemetry, operation, workflow, trace)
-
-    async def _retry(
-        self,
-        workflow: Definition[Any, Any] | str,
-        id: str,
-        node: str | None,
-        input: Any,
-        config: Any,
-    ) -> None:
-        """Let an ended run go on."""
-        native = self._native
-        await native.open()
-        definition = await native.definition(workflow) if isinstance(workflow, str) else workflow
-        if isinstance(definition, KnownWorkflow):
-            raise NotFound(
-                f"workflow {definition.name} is made by code that this process does not have: "
-                "retry the run where it is, by a handle that was made with the workflow"
-            )
-        given = (
-            None if input is KEEP else self._written(definition, input),
-            None if config is KEEP else Raw(self._codec.encode(config)),
-        )
-        await native.retry(RetryRequest(definition, id, node, *given))
-
-    def _written(self, definition: Definition[Any, Any], value: Any) -> Raw:
-        """A value for a run of this definition, as it is recorded."""
-        return written(value, codec_of(self._codec) if definition.typed else None)
-
-
-def _declared(thing: Any) -> Any:
-    """A definition, or the name of one. Raises DefinitionError for anything else (W-15)."""
-    if isinstance(thing, (Definition, str)):
-        return thing
-    name = getattr(thing, "__qualname__", None) or repr(thing)
-    what = "a step" if isinstance(thing, Step) else "not declared"
-    raise DefinitionError(
-        f"{name} is {what}, and no run can be made of it: give a workflow (an `async def` under "
-        "@workflow(max_duration=...)), a graph, or the name of one"
-    )
 
 
 def _statuses(status: RunStatus | Sequence[RunStatus] | None) -> tuple[RunStatus, ...]:

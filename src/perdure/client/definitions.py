@@ -12,7 +12,7 @@ from typing import Final
 
 import msgspec
 
-from perdure.client.run import time_of
+from perdure.client.run_info import time_of
 from perdure.model.errors import InvalidRequest, NotFound
 from perdure.stores.answers import DefinitionSeen
 from perdure.stores.port import Store

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Final, Literal
 
 import msgspec
 
-from perdure.client.client import rebuild
-from perdure.client.run import info_of, time_of
+from perdure.client.run_info import info_of, time_of
 from perdure.codec.journal import VALUES, decode_row
+from perdure.drivers.native import rebuild
 from perdure.engine.worker.journal import read_journal
 from perdure.kernel.moves import IllegalMove
 from perdure.model.durations import SECOND

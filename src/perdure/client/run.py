@@ -4,30 +4,25 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Mapping
-from datetime import datetime
-from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 
-import msgspec
 from msgspec import Raw
 
 from perdure.client.history import APART, told
 from perdure.client.messages import addressed, key_of
 from perdure.client.outcome import failure_of
+from perdure.client.retrying import KEEP, retry
+from perdure.client.run_info import RunInfo, info_of
 from perdure.client.viewing import viewing
-from perdure.codec.failures import failure_from
 from perdure.drivers.native import NativeDriver
 from perdure.feed.view import RunView
 from perdure.model.durations import SECOND, Duration, microseconds
 from perdure.model.errors import (
-    Failure,
     InvalidRequest,
     NotFound,
-    RunFailed,
     RunFinished,
     TimedOut,
 )
-from perdure.model.failure import FailureRecord
-from perdure.model.moments import moment
 from perdure.model.names import check_run_id
 from perdure.model.status import RunStatus
 from perdure.stores.answers import RunRow
@@ -35,39 +30,22 @@ from perdure.stores.paging import rows_of
 from perdure.telemetry.observation import UNOBSERVED
 
 if TYPE_CHECKING:
-    from perdure.client.client import Client
+    from perdure.client.reach import Reach
     from perdure.flow.signal import Channel, Signal
     from perdure.model.definition import Definition
 
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
 
-#: Stands for an argument that was not given, where None is a value.
-KEEP: Final[Any] = object()
-
-
-class RunInfo(msgspec.Struct, frozen=True):
-    """What the store says of a run. Times are aware, UTC. `stalled`: why it cannot go on."""
-
-    id: str
-    workflow: str
-    version: str
-    status: RunStatus
-    metadata: Mapping[str, str]
-    created: datetime
-    finished: datetime | None
-    failure: Failure | None
-    stalled: str | None = None
-
 
 class Run(Generic[T_co]):
     """One run of a definition, known by workflow name and id. Methods on a bad id raise
     InvalidId; on a run that is not there NotFound."""
 
-    __slots__ = ("_client", "_definition", "_former", "_id", "_workflow")
+    __slots__ = ("_definition", "_former", "_id", "_reach", "_workflow")
 
-    def __init__(self, client: Client, of: Definition[Any, T_co] | str, id: str) -> None:
-        self._client = client
+    def __init__(self, reach: Reach, of: Definition[Any, T_co] | str, id: str) -> None:
+        self._reach = reach
         self._id = id
         self._definition: Definition[Any, T_co] | None
         #: Names under which the run may be recorded instead; none once it was looked for.
@@ -90,7 +68,7 @@ class Run(Generic[T_co]):
 
     async def _named(self) -> str:
         """The name the run is recorded under."""
-        former, driver = self._former, self._client._driver
+        former, driver = self._former, self._reach.driver
         if not former:
             return self._workflow
         for name in (self._workflow, *former):
@@ -115,7 +93,7 @@ class Run(Generic[T_co]):
         kind "workflow.timeout" and the run goes on. A run that is stalled may go on, and is
         waited for; why it is stalled is logged once."""
         if timeout is None:
-            call = self._client._observed("result", self._workflow)
+            call = self._reach.observed("result", self._workflow)
             if call is UNOBSERVED:
                 return await self._result()
             with call:
@@ -125,7 +103,7 @@ class Run(Generic[T_co]):
 
     async def _result_by(self, left: float, seconds: float) -> T_co:
         """The result, if it comes within what is `left` of so many seconds."""
-        with self._client._observed("result", self._workflow):
+        with self._reach.observed("result", self._workflow):
             try:
                 async with asyncio.timeout(left):
                     return await self._result()
@@ -135,7 +113,7 @@ class Run(Generic[T_co]):
                 raise TimedOut(f"{self} did not end within {seconds:g} s; it goes on") from None
 
     async def _result(self) -> T_co:
-        id, driver, definition = self._id, self._client._driver, self._definition
+        id, driver, definition = self._id, self._reach.driver, self._definition
         if type(driver) is not NativeDriver:  # that one asks, where it does not know the run
             check_run_id(id)
         name = await self._named() if self._former else self._workflow
@@ -144,7 +122,7 @@ class Run(Generic[T_co]):
             raise failure_of(outcome, self)
         result: Any = None
         if outcome.output is not None:
-            codec = self._client._codec
+            codec = self._reach.codec
             if definition is None:
                 result = codec.decode(outcome.output)
             else:
@@ -153,9 +131,9 @@ class Run(Generic[T_co]):
 
     async def status(self) -> RunStatus:
         """`running`, `completed`, `failed` or `canceled`."""
-        with self._client._observed("status", self._workflow):
+        with self._reach.observed("status", self._workflow):
             check_run_id(self._id)
-            return await self._client._driver.status(await self._named(), self._id)
+            return await self._reach.driver.status(await self._named(), self._id)
 
     async def describe(self) -> RunInfo:
         """What the store says of the run."""
@@ -164,7 +142,7 @@ class Run(Generic[T_co]):
     async def view(self) -> RunView:
         """How its steps stand, whichever process works on it: every step of the plan; of code, the
         calls so far. `view().to_dict()` is what a dashboard draws. Raises NotFound."""
-        return (await viewing(self._client._store, await self._row())).view
+        return (await viewing(self._reach.store, await self._row())).view
 
     async def history(self, *, after: int = 0) -> AsyncIterator[Mapping[str, Any]]:
         """What was recorded, oldest first: one mapping per action, with its time and the place
@@ -172,14 +150,14 @@ class Run(Generic[T_co]):
         rows after this one, read without those before it."""
         row = await self._row()
         after = max(after, row.base_seq - 1)
-        async for stored in rows_of(self._client._store, row.key, after):
+        async for stored in rows_of(self._reach.store, row.key, after):
             for record in told((stored,)):
                 for name in APART:
                     number = record.pop(f"{name}_ref", None)
                     if number is not None:
                         place = (record["seq"], number)
-                        data = (await self._client._store.payloads(row.key, [place]))[0]
-                        record[name] = self._client._codec.decode(data)
+                        data = (await self._reach.store.payloads(row.key, [place]))[0]
+                        record[name] = self._reach.codec.decode(data)
                 yield record
 
     # ------------------------------------------------------------------ telling it something
@@ -202,25 +180,25 @@ class Run(Generic[T_co]):
         cannot be sent (PayloadTooLarge for one over the limit), StoreError when it is not known
         whether it was recorded: send it again, with the same dedupe_key.
         """
-        client = self._client
+        reach = self._reach
         typed = self._definition is not None and self._definition.typed
-        with client._observed("signal", self._workflow):
-            name, body = addressed(client._codec, to, value, typed=typed)
+        with reach.observed("signal", self._workflow):
+            name, body = addressed(reach.codec, to, value, typed=typed)
             key = None if dedupe_key is None else key_of(dedupe_key)
             check_run_id(self._id)
-            await client._driver.signal(await self._named(), self._id, name, body, key)
-        client._telling.signaled(self._workflow, self._id, name)
+            await reach.driver.signal(await self._named(), self._id, name, body, key)
+        reach.telling.signaled(self._workflow, self._id, name)
 
     async def cancel(self, reason: str = "") -> None:
         """Ask the run to end as canceled. What is under way is asked to stop, and how it ends
         counts for nothing. A run that has ended already stays as it is, quietly. Raises NotFound.
         """
-        with self._client._observed("cancel", self._workflow):
+        with self._reach.observed("cancel", self._workflow):
             if not isinstance(reason, str):
                 raise InvalidRequest(f"the reason of a cancel must be a text, not {reason!r}")
             check_run_id(self._id)
-            await self._client._driver.cancel(await self._named(), self._id, reason)
-        self._client._telling.canceled(self._workflow, self._id)
+            await self._reach.driver.cancel(await self._named(), self._id, reason)
+        self._reach.telling.canceled(self._workflow, self._id)
 
     async def pause(self) -> None:
         """Let the run start no further attempt. What is under way ends and is recorded; timers
@@ -256,42 +234,18 @@ class Run(Generic[T_co]):
         name = await self._named()
         known = self._definition  # of a graph, the store knows the newest version
         of = name if known is None or not known.typed else known.under(name)
-        await self._client._retry(of, self._id, from_node, input, config)
+        await retry(self._reach, of, self._id, from_node, input, config)
 
     async def _tell(self, kind: str) -> None:
-        posted = await self._client._native.tell(await self._named(), self._id, kind)
+        posted = await self._reach.native.tell(await self._named(), self._id, kind)
         if posted.outcome == "finished":
             raise RunFinished(f"{self} has ended: only a retry lets it go on")
 
     async def _row(self) -> RunRow:
-        return await self._client._native.row(await self._named(), self._id)
+        return await self._reach.native.row(await self._named(), self._id)
 
     def __repr__(self) -> str:
         return f"<Run {self}>"
 
     def __str__(self) -> str:
         return f"{self._workflow}/{self._id}"
-
-
-def info_of(row: RunRow) -> RunInfo:
-    """A stored run, as users see it."""
-    failure: Failure | None = None
-    if row.failure is not None:
-        record = msgspec.json.decode(row.failure, type=FailureRecord)
-        failure = failure_from(record, RunFailed)
-    return RunInfo(
-        id=row.id,
-        workflow=row.definition,
-        version=row.version,
-        status=row.status,
-        metadata=msgspec.json.decode(row.metadata),
-        created=time_of(row.created),
-        finished=None if row.finished is None else time_of(row.finished),
-        failure=failure,
-        stalled=row.stalled,
-    )
-
-
-def time_of(microseconds_since_epoch: int) -> datetime:
-    """An aware UTC datetime of a stored time."""
-    return moment(microseconds_since_epoch)

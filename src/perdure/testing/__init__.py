@@ -26,7 +26,8 @@ from perdure.testing.engine import TestEngine
 from perdure.testing.fakes import Fake
 from perdure.testing.play import play
 from perdure.testing.played import Played, PlayedCall
-from perdure.testing.rehearsal import NodeRun, Rehearsal
+from perdure.testing.recorded import NodeRun
+from perdure.testing.rehearsal import Rehearsal
 from perdure.testing.rehearse import rehearse
 from perdure.testing.script import Sent
 

@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from perdure.cli.demo.account import Account, Kill, accounts, checks, writers_of
-from perdure.cli.nodes import NodeBook, NodeView
+from perdure.cli.node_view import NodeView
+from perdure.cli.nodes import NodeBook
 
 TYPES = {
     "fetch": "HTTP", "check": "SWITCH", "approval": "WAIT_FOR_SIGNAL", "charge": "HTTP",

@@ -190,9 +190,9 @@ class Answering:
         raise self.error
 
 
-def calls(handle: Run[Any]) -> dict[str, Callable[[], Coroutine[Any, Any, Any]]]:
+def calls(client: Client, handle: Run[Any]) -> dict[str, Callable[[], Coroutine[Any, Any, Any]]]:
     return {
-        "start": lambda: handle._client.start(ask, "secret why", id="secret id"),
+        "start": lambda: client.start(ask, "secret why", id="secret id"),
         "signal": lambda: handle.signal(answer, "secret value"),
         "cancel": lambda: handle.cancel("secret reason"),
         "status": handle.status,
@@ -206,7 +206,7 @@ def call(seen: Collector, operation: str, error: BaseException) -> None:
     async def main() -> None:
         client = Client(Answering(error), telemetry=seen.telemetry)
         with pytest.raises(type(error)) as caught:
-            await calls(client.get(ask, "secret id"))[operation]()
+            await calls(client, client.get(ask, "secret id"))[operation]()
         assert caught.value is error
 
     asyncio.run(main())

@@ -8,7 +8,7 @@ import pytest
 
 from perdure.model.errors import InvalidRequest
 from perdure.testing import coverage, rehearse
-from perdure.testing.expectations import clock
+from perdure.testing.story import clock
 from tests.unit.testing.documents import LARGE, ORDER, SMALL, chain, task
 
 SHIPPED = rehearse(ORDER, SMALL)

@@ -11,7 +11,8 @@ from typing import Any, Final
 
 import msgspec
 
-from perdure.cli.nodes import NodeBook, NodeView
+from perdure.cli.node_view import NodeView
+from perdure.cli.nodes import NodeBook
 from perdure.cli.output import took
 
 #: Nodes that ask somebody to do something.

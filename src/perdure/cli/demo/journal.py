@@ -10,7 +10,8 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final, Self
 
 from perdure.cli.demo.stage import PATIENCE, trouble
-from perdure.cli.nodes import Change, NodeBook
+from perdure.cli.node_view import Change
+from perdure.cli.nodes import NodeBook
 from perdure.model.errors import NotFound, StoreError
 from perdure.model.status import TERMINAL
 

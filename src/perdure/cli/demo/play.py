@@ -23,7 +23,7 @@ from perdure.cli.options import RunName
 
 if TYPE_CHECKING:
     from perdure.cli.demo.account import Account, Check
-    from perdure.cli.demo.rollback import Rollback
+    from perdure.cli.demo.reversal import Rollback
     from perdure.cli.demo.story import Teller
 
 ORDER: Final = RunName("order", "1002")

@@ -24,7 +24,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any, Final
 
-from perdure.cli.demo.tied import tie
+from perdure.cli.demo.with_parent import tie
 
 #: Seconds that the shop takes for each kind of request.
 PACE: Final = {"orders": 0.4, "payments": 2.0, "messages": 0.4}

@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Final
 
 from perdure.cli.demo.account import Account, Check, Kill
 from perdure.cli.demo.page import Page, Span, Style
-from perdure.cli.nodes import Change
+from perdure.cli.node_view import Change
 from perdure.cli.output import took
 
 if TYPE_CHECKING:
-    from perdure.cli.demo.rollback import Reversal
+    from perdure.cli.demo.reversal import Reversal
 
 PURPOSES: Final = {
     "fetch": "ask the shop what was ordered",

@@ -1,34 +1,13 @@
-"""Processes that end with the one that began them, however that ends: a kill of the demo leaves
-nothing running.
+"""`perdure` as a process that ends with the one that began it, however that ends.
 
-    python -m perdure.cli.demo.tied worker order.json steps.py     # `perdure worker …`, tied
-
-Whoever starts one gives it a pipe as standard input and never writes to it: the pipe is closed
-when its other end dies.
+python -m perdure.cli.demo.tied worker order.json steps.py     # `perdure worker …`, tied
 """
 
 from __future__ import annotations
 
-import os
-import sys
-import threading
-
-
-def tie() -> None:
-    """From here on the end of standard input is the end of this process."""
-    threading.Thread(target=_end_with_parent, name="perdure-tie", daemon=True).start()
-
-
-def _end_with_parent() -> None:
-    try:
-        while os.read(sys.stdin.fileno(), 4096):
-            pass
-    finally:
-        os._exit(0)
-
+from perdure.cli.demo.with_parent import tie
+from perdure.cli.main import main
 
 if __name__ == "__main__":
-    from perdure.cli.main import main
-
     tie()
     main(prog_name="perdure")

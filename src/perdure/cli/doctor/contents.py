@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from perdure.cli.doctor.checks import Check, fail, ok, warn
-from perdure.cli.options import command_of
 from perdure.cli.output import took
+from perdure.cli.stores import command_of
 from perdure.model.errors import StoreError
 from perdure.stores.sqlite.health import Health, damage, examine
 from perdure.stores.sqlite.migrate import VERSION

@@ -9,22 +9,25 @@ from collections.abc import Awaitable, Callable
 from typing import Any, TypeVar
 
 from perdure.conformance.driver.effects import DONE, open_gate, until_done
-from perdure.conformance.driver.programs import (
-    Approve,
-    anything,
-    decision,
-    kit_asked,
-    kit_by_chance,
-    kit_messages,
+from perdure.conformance.driver.playing import fresh_id, play, refuses
+from perdure.conformance.driver.programs.lasting import kit_by_chance
+from perdure.conformance.driver.programs.running import (
     kit_same_key,
     kit_seen,
     kit_steps,
     kit_values,
+)
+from perdure.conformance.driver.programs.telling import (
+    Approve,
+    anything,
+    decision,
+    kit_asked,
+    kit_messages,
     numbers,
 )
 from perdure.conformance.driver.scenario import Scenario
 from perdure.conformance.driver.scenarios import SCENARIOS
-from perdure.conformance.driver.stage import DriverBed, Stage, fresh_id, play, refuses
+from perdure.conformance.driver.stage import DriverBed, Stage
 from perdure.model.errors import (
     AlreadyStarted,
     InvalidId,

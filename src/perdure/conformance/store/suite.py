@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from perdure.conformance.store.child_ends import ChildEnds
 from perdure.conformance.store.children import Children
 from perdure.conformance.store.claims import Claims
 from perdure.conformance.store.continuing import Continuing
@@ -24,7 +25,7 @@ from perdure.conformance.store.workers import Workers
 
 class StoreSuite(
     Starting, Fence, Values, Finding, Claims, Workers, Leases, Mailboxes, Parking, Retrying,
-    Purging, Children, Continuing, Versions, Moving, Hints, Sharing, Many,
+    Purging, Children, ChildEnds, Continuing, Versions, Moving, Hints, Sharing, Many,
 ):  # fmt: skip
     """What every store must do. Subclass it, say how a store is `make`d and how one of its workers
     is `kill`ed (see StoreBed for the rest), and run it."""

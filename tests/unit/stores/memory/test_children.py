@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from perdure.conformance.rows import commit, key, new, row, start
-from perdure.conformance.store.children import asked
+from perdure.conformance.store.calls import asked
 from perdure.stores.memory.children import Name
 from perdure.stores.memory.store import MemoryStore
 from perdure.testing.virtual import run

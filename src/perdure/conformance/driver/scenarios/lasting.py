@@ -15,20 +15,22 @@ from perdure.conformance.driver.acts import (
     Send,
     Until,
 )
-from perdure.conformance.driver.programs import (
-    Approve,
-    Declined,
-    decision,
-    kit_asked,
-    kit_cleaning,
+from perdure.conformance.driver.programs.lasting import (
     kit_counted,
     kit_held_once,
-    kit_messages,
     kit_parent,
-    kit_slept,
     kit_spawning,
     kit_undone,
     kit_waiting_parent,
+)
+from perdure.conformance.driver.programs.steps import Declined
+from perdure.conformance.driver.programs.telling import (
+    Approve,
+    decision,
+    kit_asked,
+    kit_cleaning,
+    kit_messages,
+    kit_slept,
     numbers,
 )
 from perdure.conformance.driver.scenario import Scenario

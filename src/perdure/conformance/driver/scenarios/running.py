@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from perdure.conformance.driver.acts import Open, Until
-from perdure.conformance.driver.programs import (
-    Declined,
+from perdure.conformance.driver.programs.running import (
     kit_declining,
     kit_hopeless,
     kit_immediately,
@@ -20,6 +19,7 @@ from perdure.conformance.driver.programs import (
     kit_together,
     kit_values,
 )
+from perdure.conformance.driver.programs.steps import Declined
 from perdure.conformance.driver.scenario import Scenario
 from perdure.model.errors import RunFailed
 

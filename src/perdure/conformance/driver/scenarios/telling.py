@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from perdure.conformance.driver.acts import Cancel, Pass, Send, Until
-from perdure.conformance.driver.programs import (
+from perdure.conformance.driver.programs.telling import (
     Approve,
     Reject,
     anything,

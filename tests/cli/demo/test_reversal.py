@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 
 from perdure.cli.demo.account import Kill
-from perdure.cli.demo.rollback import Rollback, found
-from perdure.cli.nodes import NodeBook, NodeView
+from perdure.cli.demo.reversal import Rollback, found
+from perdure.cli.node_view import NodeView
+from perdure.cli.nodes import NodeBook
 
 CANCELED = [("car", 1), ("hotel", 2), ("flight", 1)]
 FAILURE = {"do": "FinishRun", "failure": {"message": "the card is declined"}}
