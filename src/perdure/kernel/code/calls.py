@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextvars import Context
 from hashlib import blake2b
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Final, NoReturn
+from typing import Any, Final, NoReturn, Protocol
 
 from msgspec import Raw
 
@@ -28,7 +28,6 @@ from perdure.kernel.actions import (
 )
 from perdure.kernel.code.call import (
     CHILD,
-    SCOPE,
     SPAWN,
     STEP,
     WAIT,
@@ -39,8 +38,10 @@ from perdure.kernel.code.call import (
     StepFuture,
     future_of,
 )
+from perdure.kernel.code.handles import Timer
 from perdure.kernel.code.lines import line_here
-from perdure.kernel.code.loop import IDLE_CALLBACKS, Timer, WorkflowLoop
+from perdure.kernel.code.loop import IDLE_CALLBACKS, WorkflowLoop
+from perdure.kernel.code.scopes import SCOPE
 from perdure.kernel.code.stuck import Evicted, Stuck, hot_loop
 from perdure.kernel.code.turns import AT_REST
 from perdure.kernel.events import NodeCompleted
@@ -50,9 +51,6 @@ from perdure.kernel.protocol import Deps
 from perdure.kernel.run import KeptSignal, NodeState, Run
 from perdure.model.errors import Canceled
 from perdure.model.failure import FailureRecord
-
-if TYPE_CHECKING:
-    from perdure.kernel.code.replay import Recorded
 
 #: Inputs over this many bytes are compared by a digest: they may stand apart from the journal.
 DIGEST_OVER: Final = 1024
@@ -77,6 +75,26 @@ class _Nothing(tuple[()]):
 NOTHING: Final[Any] = _Nothing()
 
 
+class Before(Protocol):
+    """While the run is replayed: what the code asked for before, which it has to ask for again
+    (recorded.Recorded). Whatever differs stops the run."""
+
+    def match_step(self, call: Call, /) -> None:
+        """The code awaits a step, or another run; the call gets what is recorded of it."""
+
+    def match_wait(self, members: Sequence[Call], /) -> None:
+        """The code waits for these cases; one that had come at once is answered."""
+
+    def match_timer(self, timer: Timer, /) -> None:
+        """A timer lives to the end of its turn."""
+
+    def gave_up(self, node: str, /) -> None:
+        """The code gave a call up."""
+
+    def patched(self, id: str, /) -> bool:
+        """Whether this is where the run took a guarded change's new way."""
+
+
 class Calls:
     """One run's open calls. `recorded` is set while a recorded transition is replayed."""
 
@@ -96,7 +114,7 @@ class Calls:
         #: while one step was called and nothing more. Then `actions` stands for nothing.
         self.report: NodeCompleted | None = None
         self.onward: Onward | None = None
-        self.recorded: Recorded | None = None
+        self.recorded: Before | None = None
         #: Why the code cannot go on, once it cannot.
         self.stuck: Stuck | None = None
         #: Node → its call, while it has no outcome; the one that is open longest first. None is
@@ -439,6 +457,3 @@ def digest_of(input: Raw | None) -> str | None:
     if input is None or len(memoryview(input)) <= DIGEST_OVER:
         return None
     return blake2b(input, digest_size=16).hexdigest()
-
-
-__all__ = ["CHILD", "SPAWN", "STEP", "WAIT", "Call", "Calls", "digest_of"]

@@ -24,7 +24,7 @@ from perdure.kernel.actions import (
 )
 from perdure.kernel.code.call import StepFuture
 from perdure.kernel.code.children import on_child_finished, on_child_started
-from perdure.kernel.code.loop import Timer
+from perdure.kernel.code.handles import Timer
 from perdure.kernel.code.running import Running, stopped
 from perdure.kernel.events import (
     ChildFinished,
