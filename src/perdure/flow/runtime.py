@@ -16,6 +16,7 @@ from perdure.flow.calling import STEP_TYPE
 from perdure.flow.driver import RawCase, StepCall
 from perdure.kernel.code.call import STEP, WAIT, Call, How
 from perdure.kernel.code.calls import Calls
+from perdure.kernel.code.waits import await_first
 from perdure.model.errors import NoCases, Unsupported
 
 if TYPE_CHECKING:
@@ -75,7 +76,7 @@ class NativeRuntime:
     async def wait(self, signal: str, due: int | None = None, /) -> bytes:
         """See Runtime.wait."""
         call = Call(self.calls.named(f"wait:{signal}"), WAIT, signal=signal, due=due)
-        _, value = await self.calls.await_first((call,))
+        _, value = await await_first(self.calls, (call,))
         return bytes(value)
 
     async def select(self, cases: Sequence[RawCase], /) -> tuple[int, bytes]:
@@ -87,12 +88,12 @@ class NativeRuntime:
             Call(f"{name}.{n}", WAIT, index=n, signal=case.signal or None, due=case.due)
             for n, case in enumerate(cases)
         ]
-        index, value = await self.calls.await_first(asked)
+        index, value = await await_first(self.calls, asked)
         return index, _NULL if value is None else bytes(value)
 
     async def sleep(self, due: int, /) -> None:
         """See Runtime.sleep."""
-        await self.calls.await_first((Call(self.calls.named("sleep"), WAIT, due=due),))
+        await await_first(self.calls, (Call(self.calls.named("sleep"), WAIT, due=due),))
 
     def patched(self, id: str, /) -> bool:
         """See Runtime.patched."""

@@ -27,6 +27,7 @@ from perdure.kernel.code.calls import Calls, digest_of
 from perdure.kernel.code.handles import Timer
 from perdure.kernel.code.script import Script
 from perdure.kernel.code.stuck import Stuck
+from perdure.kernel.code.waits import answer
 from perdure.kernel.onward import Decided, Onward
 from perdure.kernel.run import GRACE
 from perdure.model.errors import NonDeterminism
@@ -143,7 +144,7 @@ class Recorded:
             if known is not None and known.status == "completed":
                 del self._created[call.node]
                 output = known.output if known.output is not None else self._outputs[call.node]
-                self._calls.answer(call, output)
+                answer(self._calls, call, output)
                 return
         for call in members:
             known = self._created.pop(call.node, None)
@@ -154,7 +155,7 @@ class Recorded:
                 recorded = f"signal {known.awaited_signal}" if known.awaited_signal else "a time"
                 self._differ(f"{call.node} waiting for {recorded}", _wait_shown(call))
             call.task, call.due = known.task, known.wake_at
-            self._calls.opened(call)
+            self._calls.open[call.node] = call
 
     def match_timer(self, timer: Timer) -> None:
         """A timer of the loop lives to the end of its turn."""

@@ -34,6 +34,7 @@ from perdure.kernel.code.replay import replay, still_asked
 from perdure.kernel.code.running import Running
 from perdure.kernel.code.scopes import EARLIER
 from perdure.kernel.code.script import Script, script_of, without
+from perdure.kernel.code.waits import create_wait
 from perdure.kernel.events import RunRetried
 from perdure.kernel.onward import Decided
 from perdure.kernel.protocol import Load
@@ -90,7 +91,7 @@ def _ask_again(machine: Running, call: Any) -> None:
     else:
         assert isinstance(call, Call)
         assert call.future is not None
-        calls.create_wait(call.future.members)
+        create_wait(calls, call.future.members)
 
 
 def _point(script: Script, node: str | None) -> int:
