@@ -27,7 +27,7 @@ from uuid import UUID
 from perdure.flow.children import call_child
 from perdure.flow.codec import read_in, written_in
 from perdure.flow.mapping import any_of, completed, map_items
-from perdure.flow.runtime import NativeRuntime
+from perdure.flow.native import NativeRuntime
 from perdure.flow.selecting import first_of, taken
 from perdure.flow.signal import Case, Channel, Signal, aware
 from perdure.flow.undoing import Undo
@@ -41,7 +41,7 @@ from perdure.model.errors import Failure, InvalidOptions
 from perdure.model.moments import moment, since_epoch
 
 if TYPE_CHECKING:
-    from perdure.flow.driver import Runtime
+    from perdure.flow.runtime import Runtime
     from perdure.flow.step import Step
 
 P = ParamSpec("P")
