@@ -11,9 +11,8 @@ from perdure.conformance.bed import StoreBed, scene
 from perdure.conformance.capabilities import needs
 from perdure.conformance.rows import BORN, HASH, commit, definition, key, new, row, start, worker
 from perdure.model.errors import NotFound
-from perdure.stores.children import ChildCancel, ChildStart
 from perdure.stores.port import PURGE_AFTER, Store
-from perdure.stores.rows import Finish, JournalRow, Message, Park
+from perdure.stores.rows import ChildCancel, ChildStart, Finish, JournalRow, Message, Park
 
 LARGE = b'"' + b"x" * 5000 + b'"'
 

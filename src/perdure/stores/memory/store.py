@@ -27,7 +27,7 @@ from perdure.stores.answers import (
     Verdict,
     WorkerSeen,
 )
-from perdure.stores.children import ChildStart, due_by
+from perdure.stores.children import due_by
 from perdure.stores.hints import Hints
 from perdure.stores.memory.children import Children
 from perdure.stores.memory.moving import restore, save
@@ -46,6 +46,7 @@ from perdure.stores.port import (
 )
 from perdure.stores.rows import (
     NEVER,
+    ChildStart,
     Finish,
     JournalRow,
     Message,
