@@ -17,7 +17,8 @@ from perdure.client.viewing import viewing
 from perdure.codec.failures import failure_from
 from perdure.drivers.native import NativeDriver
 from perdure.feed.view import RunView
-from perdure.model.durations import SECOND, Duration, microseconds
+from perdure.model.duration_forms import Duration
+from perdure.model.durations import SECOND, microseconds
 from perdure.model.errors import (
     Failure,
     InvalidRequest,

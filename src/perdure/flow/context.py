@@ -36,7 +36,8 @@ from perdure.kernel.code.calls import Calls
 from perdure.kernel.code.stuck import ContinueAsNew
 from perdure.kernel.code.waits import await_first
 from perdure.model.definition import Definition
-from perdure.model.durations import Duration, remaining
+from perdure.model.duration_forms import Duration
+from perdure.model.durations import remaining
 from perdure.model.errors import Failure, InvalidOptions
 from perdure.model.moments import moment, since_epoch
 

@@ -23,7 +23,7 @@ from perdure.flow.fitting import Misfit, misfits
 from perdure.flow.packing import Packer
 from perdure.flow.typed import Reader, reader
 from perdure.kernel.code.call import How
-from perdure.model.durations import Duration
+from perdure.model.duration_forms import Duration
 from perdure.model.names import check_name
 from perdure.model.policy import Retry, as_retry
 

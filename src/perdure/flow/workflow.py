@@ -36,7 +36,8 @@ from perdure.kernel.opening import opened_run, opening
 from perdure.kernel.protocol import Deps
 from perdure.kernel.run import Run
 from perdure.model.definition import Definition
-from perdure.model.durations import SECOND, Duration, microseconds
+from perdure.model.duration_forms import Duration
+from perdure.model.durations import SECOND, microseconds
 from perdure.model.errors import InvalidRequest, MissingMaxDuration
 
 I = TypeVar("I")  # noqa: E741

@@ -11,7 +11,7 @@ import re
 from datetime import timedelta
 from typing import Final
 
-from perdure.model.duration_forms import Duration as Duration
+from perdure.model.duration_forms import Duration
 from perdure.model.errors import InvalidOptions
 
 SECOND: Final = 1_000_000

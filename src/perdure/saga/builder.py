@@ -27,7 +27,8 @@ from perdure.graph.definition import Graph
 from perdure.graph.planned import PlannedDefinition
 from perdure.kernel.plan import GraphPlan
 from perdure.model.definition import Definition
-from perdure.model.durations import Duration, microseconds
+from perdure.model.duration_forms import Duration
+from perdure.model.durations import microseconds
 from perdure.model.errors import DefinitionError, InvalidOptions, InvalidRequest, NotFound
 from perdure.model.names import check_name
 from perdure.model.policy import Retry
