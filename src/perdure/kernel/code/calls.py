@@ -38,7 +38,7 @@ from perdure.kernel.code.call import (
     StepFuture,
     future_of,
 )
-from perdure.kernel.code.handles import Timer
+from perdure.kernel.code.callbacks import Timer
 from perdure.kernel.code.lines import line_here
 from perdure.kernel.code.loop import IDLE_CALLBACKS, WorkflowLoop
 from perdure.kernel.code.scopes import SCOPE

@@ -23,8 +23,8 @@ from perdure.kernel.actions import (
     SetPaused,
 )
 from perdure.kernel.code.call import StepFuture
+from perdure.kernel.code.callbacks import Timer
 from perdure.kernel.code.children import on_child_finished, on_child_started
-from perdure.kernel.code.handles import Timer
 from perdure.kernel.code.running import Running, stopped
 from perdure.kernel.code.waits import waiting_for
 from perdure.kernel.events import (

@@ -17,9 +17,9 @@ from math import isnan
 from sys import get_asyncgen_hooks, set_asyncgen_hooks
 from typing import Any, Final, Self
 
+from perdure.kernel.code.callbacks import Ready, Recorder, Timer
 from perdure.kernel.code.current_task import SWAPS, enter, leave
 from perdure.kernel.code.forbidden import ADVICE, reached_into, refusal
-from perdure.kernel.code.handles import Ready, Recorder, Timer
 from perdure.kernel.code.scopes import SCOPE
 from perdure.kernel.code.turns import AT_REST, DECIDING, RUNNING, OwnFuture
 from perdure.model.durations import MAX_DURATION, SECOND

@@ -23,8 +23,8 @@ from perdure.kernel.actions import (
     StartChild,
 )
 from perdure.kernel.code.call import SPAWN, Call
+from perdure.kernel.code.callbacks import Timer
 from perdure.kernel.code.calls import Calls, digest_of
-from perdure.kernel.code.handles import Timer
 from perdure.kernel.code.script import Script
 from perdure.kernel.code.stuck import Stuck
 from perdure.kernel.code.waits import answer

@@ -29,7 +29,7 @@ from perdure.kernel.actions import (
     ResolveWait,
 )
 from perdure.kernel.code.call import WAIT, Call
-from perdure.kernel.code.handles import Timer
+from perdure.kernel.code.callbacks import Timer
 from perdure.kernel.code.replay import replay, still_asked
 from perdure.kernel.code.running import Running
 from perdure.kernel.code.scopes import EARLIER

@@ -20,8 +20,8 @@ from perdure.kernel.actions import (
     ResolveWait,
 )
 from perdure.kernel.code.call import STEP, WAIT, Call
+from perdure.kernel.code.callbacks import Timer
 from perdure.kernel.code.closing import close
-from perdure.kernel.code.handles import Timer
 from perdure.kernel.code.recorded import Recorded
 from perdure.kernel.code.running import Running
 from perdure.kernel.code.script import Script, script_of

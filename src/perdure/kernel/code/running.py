@@ -21,9 +21,9 @@ from perdure.kernel.actions import (
     ResolveWait,
 )
 from perdure.kernel.code.call import AnyCall, Call
+from perdure.kernel.code.callbacks import Timer
 from perdure.kernel.code.calls import EMPTY, Calls
 from perdure.kernel.code.closing import close
-from perdure.kernel.code.handles import Timer
 from perdure.kernel.code.handlings import Handlings
 from perdure.kernel.code.lines import line_in, line_of
 from perdure.kernel.code.loop import HotLoop

@@ -1,4 +1,4 @@
-"""Handles: callbacks that wait for their turn on a workflow's loop; one for later is durable.
+"""Callbacks that wait for their turn on a workflow's loop. One for later is a durable timer.
 
 A timer has a place in the journal; who records it, and that it is cancelled, is the Recorder.
 """
