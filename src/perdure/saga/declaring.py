@@ -1,4 +1,4 @@
-"""What a saga is refused for, option by option. How its steps stand to one another is checking.py's.
+"""What a saga is refused for, option by option. How its steps stand to one another: checking.py.
 All raise DefinitionError."""
 
 from __future__ import annotations

@@ -73,7 +73,7 @@ class Recorder(Protocol):
 
 
 class TimersLoop(Protocol):
-    """A timer's loop: once it is not `alive`, nothing is recorded."""
+    """What a timer asks of its loop: once that is not `alive`, nothing is recorded."""
 
     alive: bool
     calls: Recorder
