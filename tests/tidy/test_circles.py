@@ -15,21 +15,7 @@ ROOMS = {
 }
 
 # modules in order -> why they may refer to one another for now
-CIRCLES: dict[circles.Circle, str] = {
-    ("perdure.flow.calling", "perdure.flow.step"): "not untied yet",
-    (
-        "perdure.flow.context",
-        "perdure.flow.driver",
-        "perdure.flow.program",
-        "perdure.flow.registry",
-        "perdure.flow.runtime",
-        "perdure.flow.workflow",
-    ): "not untied yet",
-    ("perdure.kernel.code.call", "perdure.kernel.code.loop"): "not untied yet",
-    ("perdure.kernel.code.calls", "perdure.kernel.code.replay"): "not untied yet",
-    ("perdure.model.durations", "perdure.model.errors"): "not untied yet",
-    ("perdure.stores.children", "perdure.stores.rows"): "not untied yet",
-}
+CIRCLES: dict[circles.Circle, str] = {}
 
 ROOM = {"perdure.room": "a room"}
 

@@ -19,7 +19,7 @@ from perdure.engine.worker.shell import PARK_AFTER, POLL
 from perdure.flow.codec import Codec
 from perdure.flow.driver import Driver
 from perdure.flow.registry import Listed
-from perdure.model.durations import Duration
+from perdure.model.duration_forms import Duration
 from perdure.stores.port import Store
 from perdure.telemetry import Telemetry
 

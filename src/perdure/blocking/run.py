@@ -15,7 +15,7 @@ from perdure.client.run_info import RunInfo
 from perdure.feed.view import RunView
 from perdure.flow.signal import Channel, Signal
 from perdure.model.definition import Definition
-from perdure.model.durations import Duration
+from perdure.model.duration_forms import Duration
 from perdure.model.status import RunStatus
 
 T = TypeVar("T")

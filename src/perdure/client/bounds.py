@@ -10,7 +10,8 @@ import asyncio
 from collections.abc import Awaitable
 from typing import Final, TypeVar
 
-from perdure.model.durations import SECOND, Duration, microseconds
+from perdure.model.duration_forms import Duration
+from perdure.model.durations import SECOND, microseconds
 from perdure.model.errors import StoreError
 
 T = TypeVar("T")

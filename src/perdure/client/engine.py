@@ -31,7 +31,8 @@ from perdure.flow.calling import STEP_TYPE
 from perdure.flow.codec import Codec, StepValues
 from perdure.flow.driver import Driver, Duties, Host, driver_as
 from perdure.flow.registry import Listed, Registry
-from perdure.model.durations import SECOND, Duration, microseconds
+from perdure.model.duration_forms import Duration
+from perdure.model.durations import SECOND, microseconds
 from perdure.model.errors import InvalidRequest, PerdureError, Unsupported
 from perdure.model.graph import SAGA
 from perdure.saga.builder import Saga

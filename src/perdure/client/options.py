@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Literal, TypedDict
 
-from perdure.model.durations import Duration
+from perdure.model.duration_forms import Duration
 from perdure.model.errors import InvalidId, InvalidRequest
 from perdure.model.names import check_run_id
 

@@ -16,7 +16,8 @@ from perdure.client.run_info import RunInfo, info_of
 from perdure.client.viewing import viewing
 from perdure.drivers.native import NativeDriver
 from perdure.feed.view import RunView
-from perdure.model.durations import SECOND, Duration, microseconds
+from perdure.model.duration_forms import Duration
+from perdure.model.durations import SECOND, microseconds
 from perdure.model.errors import (
     InvalidRequest,
     NotFound,

@@ -7,13 +7,13 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
 from perdure.stores.answers import Started, Verdict
-from perdure.stores.children import Outgoing
 from perdure.stores.port import Store
 from perdure.stores.rows import (
     NEVER,
     JournalRow,
     Message,
     NewRun,
+    Outgoing,
     RunChange,
     StoredDefinition,
     WorkerInfo,

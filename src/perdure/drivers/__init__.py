@@ -5,17 +5,9 @@ own driver. `Client(driver)` takes any, `Engine(driver, […])` one that execute
 from __future__ import annotations
 
 from perdure.drivers.native import NativeDriver
-from perdure.flow.driver import (
-    Driver,
-    Duties,
-    Host,
-    RawCase,
-    Runtime,
-    StepCall,
-    Wrapper,
-    driver_as,
-)
+from perdure.flow.driver import Driver, Duties, Host, Wrapper, driver_as
 from perdure.flow.registry import Registry
+from perdure.flow.runtime import RawCase, Runtime, StepCall
 from perdure.model.driving import Outcome, StartRequest
 
 __all__ = [

@@ -29,7 +29,8 @@ import msgspec
 from perdure.feed.events import RunEvent, WorkflowRetried, WorkflowStarted
 from perdure.feed.hearing import begun, gone_on, hear
 from perdure.feed.view import RunView
-from perdure.model.durations import SECOND, Duration, microseconds
+from perdure.model.duration_forms import Duration
+from perdure.model.durations import SECOND, microseconds
 from perdure.model.errors import InvalidOptions
 
 #: Defaults.

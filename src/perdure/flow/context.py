@@ -27,20 +27,22 @@ from uuid import UUID
 from perdure.flow.children import call_child
 from perdure.flow.codec import read_in, written_in
 from perdure.flow.mapping import any_of, completed, map_items
-from perdure.flow.runtime import NativeRuntime
+from perdure.flow.native import NativeRuntime
 from perdure.flow.selecting import first_of, taken
 from perdure.flow.signal import Case, Channel, Signal, aware
 from perdure.flow.undoing import Undo
 from perdure.kernel.code.call import CHILD, SPAWN, WAIT, Call, CallFuture
 from perdure.kernel.code.calls import Calls
 from perdure.kernel.code.stuck import ContinueAsNew
+from perdure.kernel.code.waits import await_first
 from perdure.model.definition import Definition
-from perdure.model.durations import Duration, remaining
+from perdure.model.duration_forms import Duration
+from perdure.model.durations import remaining
 from perdure.model.errors import Failure, InvalidOptions
 from perdure.model.moments import moment, since_epoch
 
 if TYPE_CHECKING:
-    from perdure.flow.driver import Runtime
+    from perdure.flow.runtime import Runtime
     from perdure.flow.step import Step
 
 P = ParamSpec("P")
@@ -140,7 +142,7 @@ class Context:
         over: a time that has passed, a duration of 0 or less."""
         calls = self._calls
         call = Call(calls.named("sleep"), WAIT, due=self._due(delay))
-        await calls.await_first((call,))
+        await await_first(calls, (call,))
 
     async def wait(self, signal: Signal[T], /, *, timeout: Duration | None = None) -> T:
         """The signal's first value in this run; at once if it came before.
@@ -173,7 +175,7 @@ class Context:
         limit = 0 if timeout is None else remaining(timeout, "timeout")
         due = calls.loop.now + limit if limit else None
         call = Call(calls.named(f"{verb}:{source.base}"), WAIT, signal=source.name, due=due)
-        return calls.await_first((call,))
+        return await_first(calls, (call,))
 
     @overload
     async def select(self, a: Case[A], b: Case[B], /) -> A | B: ...
@@ -202,7 +204,7 @@ class Context:
             )
             for index, (source, moment) in enumerate(map(taken, cases))
         ]  # fmt: skip
-        index, payload = await calls.await_first(asked)
+        index, payload = await await_first(calls, asked)
         return self._value(cases[index], payload)
 
     def _value(self, case: Any, payload: Any) -> Any:

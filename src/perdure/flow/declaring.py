@@ -8,7 +8,8 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final, TypeVar
 
 from perdure.flow.binding import function_signature
-from perdure.model.durations import Duration, microseconds
+from perdure.model.duration_forms import Duration
+from perdure.model.durations import microseconds
 from perdure.model.errors import DefinitionError, InvalidName, InvalidOptions
 from perdure.model.names import check_name, name_from_function
 

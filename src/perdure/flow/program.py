@@ -2,52 +2,41 @@
 
 from __future__ import annotations
 
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from typing import TYPE_CHECKING, Any
 
 from msgspec import Raw
 
 from perdure.codec.failures import failure_from, record_failure
-from perdure.flow.codec import read_in, written_in
-from perdure.flow.context import Context
-from perdure.flow.typed import or_null
+from perdure.flow.codec import written_in
 from perdure.kernel.code.call import CHILD, SPAWN, STEP, AnyCall
 from perdure.kernel.code.calls import Calls
+from perdure.model.definition import Definition
 from perdure.model.errors import RunFailed, StepFailed
 from perdure.model.failure import FailureRecord
 
-if TYPE_CHECKING:
-    from perdure.flow.workflow import Workflow
-
 
 class FunctionProgram:
-    """One workflow's function, for any number of runs."""
+    """One workflow's function, for any number of runs. `call`: its coroutine on a run's input."""
 
-    __slots__ = ("_workflow", "grace", "hash", "max_duration", "name", "version")
+    __slots__ = ("_call", "grace", "hash", "max_duration", "name", "version")
 
-    def __init__(self, workflow: Workflow[Any, Any]) -> None:
-        self._workflow = workflow
+    def __init__(
+        self,
+        workflow: Definition[Any, Any],
+        grace: int,
+        call: Callable[[Calls], Coroutine[Any, Any, Any]],
+    ) -> None:
+        self._call = call
         self.name = workflow.name
         self.version = workflow.version
         self.hash = workflow.hash
-        self.grace = workflow.grace
+        self.grace = grace
         self.max_duration = workflow.max_duration
 
     async def main(self, calls: Calls, /) -> Raw:
         """Call the function; its output as JSON text."""
-        return written_in(calls, await self._called(calls))
-
-    def _called(self, calls: Calls) -> Coroutine[Any, Any, Any]:
-        workflow = self._workflow
-        context = Context(calls, workflow)
-        input = calls.run.input
-        if not workflow.takes_input and calls.recorded is None:
-            workflow.check_input(input)  # who started it by name did not know
-        if workflow.takes_input and not (input is None and workflow.has_default):
-            read = workflow.read_input
-            value = read(or_null(None)) if input is None else read_in(calls, read, input)
-            return workflow.fn(context, value)
-        return workflow.fn(context)
+        return written_in(calls, await self._call(calls))
 
     def failure(self, error: BaseException, /) -> FailureRecord:
         """What is recorded of the exception that ended the function."""

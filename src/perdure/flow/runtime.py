@@ -1,105 +1,80 @@
-"""NativeRuntime: a run of the code machine, seen through the Runtime protocol.
+"""Runtime: what an engine underneath perdure has to offer to the code of a workflow, so that this
+need not know which one it is.
 
-For code that is written against any engine: values are JSON text and nothing is remembered. What
-a Context asks for itself goes to the machine directly; both make the same calls.
+Values are bytes, JSON text, and what an engine cannot do it refuses: see driver.py.
 """
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Mapping, Sequence
-from types import MappingProxyType
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Protocol
 
-from msgspec import Raw
-
-from perdure.flow.calling import STEP_TYPE
-from perdure.flow.driver import RawCase, StepCall
-from perdure.kernel.code.call import STEP, WAIT, Call, How
-from perdure.kernel.code.calls import Calls
-from perdure.model.errors import NoCases, Unsupported
+import msgspec
 
 if TYPE_CHECKING:
-    from perdure.flow.driver import Runtime
-
-_NULL: Final = b"null"
+    from perdure.model.policy import RetryPolicy
 
 
-class NativeRuntime:
-    """One run's. `calls` is the machine's own surface, for what the protocol does not have."""
+class RawCase(msgspec.Struct, frozen=True):
+    """A case of a select. `signal` "" is a timer's, `due` in µs since the epoch; a wait for a
+    signal may have a `due` too, and then ends in TimedOut."""
 
-    __slots__ = ("calls",)
+    signal: str = ""
+    due: int | None = None
 
-    def __init__(self, calls: Calls) -> None:
-        self.calls = calls
+
+class StepCall(msgspec.Struct, frozen=True):
+    """One call of a step. `policy` and `timeout` (µs, 0 = no limit) are those of this very call,
+    complete: nothing is to be looked up. `step` is the step itself, for an engine of the same
+    process; elsewhere its name says which handler."""
+
+    name: str
+    input: bytes | None
+    policy: RetryPolicy
+    timeout: int
+    queue: str = "default"
+    step: Any = None
+
+
+class Runtime(Protocol):
+    """A run, as an engine offers it to the code of its workflow; `Context.raw`.
+
+    Every call is recorded and answered alike on replay, and ends early with CancelledError when
+    the run is to end. Remembering what a signal said is the context's work, not the engine's.
+    """
 
     @property
     def id(self) -> str:
-        """See Runtime.id."""
-        return self.calls.run.id
+        """The run's id."""
 
     @property
     def workflow(self) -> str:
-        """See Runtime.workflow."""
-        return self.calls.run.definition
+        """The workflow's name."""
 
     @property
     def metadata(self) -> Mapping[str, str]:
-        """See Runtime.metadata."""
-        return MappingProxyType(self.calls.run.metadata)
+        """What the run was started with."""
 
     @property
     def canceled(self) -> bool:
-        """See Runtime.canceled."""
-        return self.calls.stop_seen
+        """Whether the run is to end."""
 
     def now(self) -> int:
-        """See Runtime.now."""
-        return self.calls.loop.now
+        """The time of what is being handled, in µs since the epoch."""
 
     def step(self, call: StepCall, /) -> Awaitable[bytes]:
-        """See Runtime.step. Raises Unsupported for a step known by its name alone: calls run in
-        the process that makes them, with the very step."""
-        if call.step is None:
-            raise Unsupported(
-                f"step {call.name}: this engine calls steps, not names: give the step"
-            )
-        queue = None if call.queue == "default" else call.queue
-        how = How(STEP_TYPE, call.timeout, call.step, policy=call.policy, queue=queue)
-        input = None if call.input is None else Raw(call.input)
-        made = Call(self.calls.named(call.name), STEP, input, how)
-        return self._output(made)
+        """The step's output. Raises StepFailed and its like, Unsupported for a policy that the
+        engine cannot keep, before anything is scheduled."""
 
-    async def _output(self, call: Call) -> bytes:
-        return bytes(await self.calls.dispatch(call))
+    def wait(self, signal: str, due: int | None = None, /) -> Awaitable[bytes]:
+        """The next value of this name that nothing else has taken. Raises TimedOut."""
 
-    async def wait(self, signal: str, due: int | None = None, /) -> bytes:
-        """See Runtime.wait."""
-        call = Call(self.calls.named(f"wait:{signal}"), WAIT, signal=signal, due=due)
-        _, value = await self.calls.await_first((call,))
-        return bytes(value)
+    def select(self, cases: Sequence[RawCase], /) -> Awaitable[tuple[int, bytes]]:
+        """The place of the case that came first, and its value: null of a timer. What is there
+        already wins, in the order of the cases. Raises NoCases."""
 
-    async def select(self, cases: Sequence[RawCase], /) -> tuple[int, bytes]:
-        """See Runtime.select."""
-        if not cases:
-            raise NoCases("select needs something to wait for: give it at least one case")
-        name = self.calls.named("select")
-        asked = [
-            Call(f"{name}.{n}", WAIT, index=n, signal=case.signal or None, due=case.due)
-            for n, case in enumerate(cases)
-        ]
-        index, value = await self.calls.await_first(asked)
-        return index, _NULL if value is None else bytes(value)
-
-    async def sleep(self, due: int, /) -> None:
-        """See Runtime.sleep."""
-        await self.calls.await_first((Call(self.calls.named("sleep"), WAIT, due=due),))
+    def sleep(self, due: int, /) -> Awaitable[None]:
+        """Until this time."""
 
     def patched(self, id: str, /) -> bool:
-        """See Runtime.patched."""
-        return self.calls.patched(id)
-
-
-if TYPE_CHECKING:
-
-    def _is_runtime(made: NativeRuntime) -> Runtime:
-        return made
+        """See Context.patched."""

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar, final, overload
 
 from perdure.flow.legible import fault
 from perdure.flow.typed import Reader, reader
-from perdure.model.durations import Duration, remaining
+from perdure.model.duration_forms import Duration
+from perdure.model.durations import remaining
 from perdure.model.errors import InvalidOptions, InvalidRequest
 from perdure.model.names import check_name
 

@@ -18,12 +18,12 @@ from msgspec import UNSET, UnsetType
 
 from perdure.flow import declaring, legible
 from perdure.flow.binding import Arguments, Binder, function_signature, resolved
-from perdure.flow.calling import call_step, how_of
+from perdure.flow.calling import STEP_TYPE, Callee, call_step
 from perdure.flow.fitting import Misfit, misfits
 from perdure.flow.packing import Packer
 from perdure.flow.typed import Reader, reader
 from perdure.kernel.code.call import How
-from perdure.model.durations import Duration
+from perdure.model.duration_forms import Duration
 from perdure.model.names import check_name
 from perdure.model.policy import Retry, as_retry
 
@@ -122,7 +122,9 @@ class Step(Generic[P, R]):
     @cached_property
     def how(self) -> How:
         """How the engine runs calls made inside a workflow."""
-        return how_of(self)
+        queue = None if self._queue == "default" else self._queue
+        policy = self._retry.policy
+        return How(STEP_TYPE, self._timeout, self, policy=policy, queue=queue)
 
     @cached_property
     def read_output(self) -> Reader:
@@ -271,3 +273,9 @@ def _in_thread(function: Callable[..., R], args: tuple[Any, ...], kwargs: dict[s
     except StopIteration as error:
         # A future cannot hold one: the caller would wait for ever.
         raise RuntimeError("the step raised StopIteration") from error
+
+
+if TYPE_CHECKING:
+
+    def _is_callee(made: Step[..., Any]) -> Callee:
+        return made

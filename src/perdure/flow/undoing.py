@@ -16,7 +16,7 @@ from functools import partial
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, ParamSpec, Self, TypeVar
 
-from perdure.kernel.code.call import EARLIER, SCOPE, Scope
+from perdure.kernel.code.scopes import EARLIER, SCOPE, Scope
 from perdure.kernel.code.stuck import ContinueAsNew, Evicted
 from perdure.model.errors import Failure
 

@@ -15,7 +15,7 @@ from msgspec import Raw
 
 from perdure.flow import legible
 from perdure.flow.binding import Parameter, function_signature, parameters, resolved, written
-from perdure.flow.codec import codec_of, read
+from perdure.flow.codec import codec_of, read, read_in
 from perdure.flow.context import Context
 from perdure.flow.declaring import (
     Problems,
@@ -29,17 +29,16 @@ from perdure.flow.declaring import (
 from perdure.flow.program import FunctionProgram
 from perdure.flow.typed import Reader, or_null, reader
 from perdure.kernel.actions import Transition
+from perdure.kernel.code.calls import Calls
 from perdure.kernel.code.machine import CodeMachine
 from perdure.kernel.events import RunStarted
 from perdure.kernel.opening import opened_run, opening
 from perdure.kernel.protocol import Deps
 from perdure.kernel.run import Run
 from perdure.model.definition import Definition
-from perdure.model.durations import SECOND, Duration, microseconds
-from perdure.model.errors import (
-    InvalidRequest,
-    MissingMaxDuration,
-)
+from perdure.model.duration_forms import Duration
+from perdure.model.durations import SECOND, microseconds
+from perdure.model.errors import InvalidRequest, MissingMaxDuration
 
 I = TypeVar("I")  # noqa: E741
 O = TypeVar("O")  # noqa: E741
@@ -158,7 +157,18 @@ class Workflow(Definition[I, O]):
     @cached_property
     def program(self) -> FunctionProgram:
         """What the machine runs."""
-        return FunctionProgram(self)
+        return FunctionProgram(self, self.grace, self._called)
+
+    def _called(self, calls: Calls) -> Coroutine[Any, Any, O]:
+        context = Context(calls, self)
+        input = calls.run.input
+        if not self.takes_input and calls.recorded is None:
+            self.check_input(input)  # who started it by name did not know
+        if self.takes_input and not (input is None and self.has_default):
+            read = self.read_input
+            value = read(or_null(None)) if input is None else read_in(calls, read, input)
+            return self.fn(context, value)
+        return self.fn(context)
 
     def machine(self, run: Any, deps: Any) -> CodeMachine:
         """The kernel's machine for a run of this workflow."""

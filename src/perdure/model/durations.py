@@ -9,11 +9,10 @@ from __future__ import annotations
 import math
 import re
 from datetime import timedelta
-from typing import Final, TypeAlias
+from typing import Final
 
+from perdure.model.duration_forms import Duration
 from perdure.model.errors import InvalidOptions
-
-Duration: TypeAlias = timedelta | int | float | str
 
 SECOND: Final = 1_000_000
 #: About 29,000 years: added to any time of this age it still fits a signed 64-bit integer.

@@ -13,7 +13,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final, Self, cast
 
 if TYPE_CHECKING:
-    from perdure.model.durations import Duration
+    from perdure.model.duration_forms import Duration
 
 
 #: How kinds begin that only perdure gives.

@@ -13,7 +13,8 @@ from typing import Final, TypeAlias, final
 
 import msgspec
 
-from perdure.model.durations import MAX_DURATION, SECOND, Duration, microseconds
+from perdure.model.duration_forms import Duration
+from perdure.model.durations import MAX_DURATION, SECOND, microseconds
 from perdure.model.errors import InvalidOptions
 
 RetryOn: TypeAlias = type[Exception] | tuple[type[Exception], ...] | Callable[[Exception], bool]

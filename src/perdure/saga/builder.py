@@ -9,12 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from functools import cached_property
-from typing import Any, Final, Literal, Self, TypeVar, final
+from typing import Any, Self, TypeVar, final
 
 import msgspec
 from msgspec import UNSET, Raw, UnsetType
 
-from perdure.flow import legible
 from perdure.flow.codec import codec_of, read
 from perdure.flow.declaring import (
     checked_aliases,
@@ -27,12 +26,19 @@ from perdure.graph.definition import Graph
 from perdure.graph.planned import PlannedDefinition
 from perdure.kernel.plan import GraphPlan
 from perdure.model.definition import Definition
-from perdure.model.durations import Duration, microseconds
-from perdure.model.errors import DefinitionError, InvalidOptions, InvalidRequest, NotFound
+from perdure.model.duration_forms import Duration
+from perdure.model.errors import DefinitionError, InvalidRequest, NotFound
 from perdure.model.names import check_name
 from perdure.model.policy import Retry
 from perdure.saga.assembling import Built, assembled, from_record
 from perdure.saga.context import SagaContext
+from perdure.saga.declaring import (
+    ENDS,
+    checked_on_failure,
+    checked_payload,
+    checked_retention,
+    checked_undo_on,
+)
 from perdure.saga.outputs import Outputs
 from perdure.saga.parts import Part, part_of
 from perdure.saga.record import (
@@ -45,9 +51,6 @@ from perdure.saga.record import (
 )
 
 P = TypeVar("P")
-
-_ENDS: Final = ("cancel", "failure", "timeout")
-_ON_FAILURE: Final = ("drain", "continue", "cancel")
 
 
 @final
@@ -86,7 +89,7 @@ class Saga(PlannedDefinition[P, Outputs]):
         retention: Duration | None = None,
         version: str = "",
         description: str = "",
-        undo_on: Sequence[UndoOn] = _ENDS,
+        undo_on: Sequence[UndoOn] = ENDS,
         on_failure: OnFailure = "drain",
         aliases: Sequence[str] = (),
     ) -> None:
@@ -101,7 +104,7 @@ class Saga(PlannedDefinition[P, Outputs]):
 
         self.aliases = of(checked_aliases, aliases, name) or ()
         of(check_name, name, "saga name")
-        of(_checked_payload, payload)
+        of(checked_payload, payload)
         self._name = str(name)
         self._payload = payload
         self._record = SagaRecord(
@@ -109,9 +112,9 @@ class Saga(PlannedDefinition[P, Outputs]):
             version="" if version == "" else of(checked_version, version) or "",
             description=of(checked_description, description) or "",
             max_duration=of(checked_max_duration, max_duration),
-            retention=of(_checked_retention, retention) or RETENTION,
-            on_failure=of(_checked_on_failure, on_failure) or "drain",
-            undo_on=of(_checked_undo_on, undo_on) or (),
+            retention=of(checked_retention, retention) or RETENTION,
+            on_failure=of(checked_on_failure, on_failure) or "drain",
+            undo_on=of(checked_undo_on, undo_on) or (),
             aliases=self.aliases,
         )
         self._parts = ()
@@ -317,33 +320,3 @@ class Saga(PlannedDefinition[P, Outputs]):
         from perdure.saga.drawing import sketch_of
 
         return svg(sketch_of(self.built.record, self.version, history))
-
-
-def _checked_payload(payload: Any) -> None:
-    try:
-        why = legible.fault(payload)
-    except NameError:
-        return
-    if why:
-        raise DefinitionError(f"its payload can never be read back from what is recorded: {why}")
-
-
-def _checked_retention(value: Duration | None) -> int:
-    return RETENTION if value is None else microseconds(value, "retention")
-
-
-def _checked_on_failure(value: object) -> Literal["drain", "continue", "cancel"]:
-    for known in _ON_FAILURE:
-        if value == known:
-            return known
-    raise InvalidOptions(f"on_failure {value!r}: use one of {', '.join(_ON_FAILURE)}")
-
-
-def _checked_undo_on(ends: Any) -> tuple[str, ...]:
-    if isinstance(ends, str) or not isinstance(ends, Iterable):
-        raise InvalidOptions(f"undo_on {ends!r}: give a list of {', '.join(_ENDS)}")
-    given = list(ends)
-    unknown = [end for end in given if end not in _ENDS]
-    if unknown:
-        raise InvalidOptions(f"undo_on {unknown[0]!r}: use some of {', '.join(_ENDS)}")
-    return tuple(sorted(set(given)))

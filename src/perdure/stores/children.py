@@ -1,5 +1,5 @@
-"""What runs ask of one another, riding on their rows, and what they are told: the same messages,
-with the same ids, in every store.
+"""What runs are told of one another, once they asked by what rides on a row (rows.ChildStart,
+rows.ChildCancel): the same messages, with the same ids, in every store.
 
 The ids are made of the call's task, so that nothing is told twice; what was answered stands in the
 mailbox of the run that asked, for good.
@@ -7,60 +7,17 @@ mailbox of the run that asked, for good.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Final, TypeAlias
+from typing import Final
 
 import msgspec
 from msgspec import Raw
 
 from perdure.model.status import RunStatus
-from perdure.stores.rows import NEVER, Message, NewRun, StoredDefinition
+from perdure.stores.rows import NEVER, ChildStart, Message, NewRun
 
 STARTED: Final = "child-started"
 FINISHED: Final = "child-finished"
 _NULL: Final = Raw(b"null")
-
-
-class ChildStart(msgspec.Struct, frozen=True, gc=False):
-    """A call (`task`, of `node`) of the run whose row this rides on asks for the run of this name
-    (definition, id). Unless it is there, `run` is made, and its `definition` becomes known. The
-    call's run is told by a message "child-started", whether it was made for this call; and if the
-    call `waits`, by "child-finished" how it ended: at once where it has, else with the row that
-    ends it. Where none is there and `run` is None, "child-finished" says failed, with `refusal`,
-    JSON of the FailureRecord. `former`: names that its definition had before; a run with one of
-    them and the id is the one that is asked for. `typed`: whether its definition is of a typed
-    door.
-
-    All in the transaction of the row, and each once: asked again for the same task, only what is
-    missing is done (after a move to another store: to wait again). A task is one call of one run:
-    for a task that waits already, nothing is done, whoever asks."""
-
-    task: str
-    node: str
-    name: tuple[str, str]
-    run: NewRun | None
-    definition: StoredDefinition | None
-    refusal: bytes | None = None
-    waits: bool = True
-    former: Sequence[str] = ()
-    typed: bool = False
-
-    @property
-    def names(self) -> list[tuple[str, str]]:
-        """Under which the run may be."""
-        return [self.name, *((name, self.name[1]) for name in self.former)]
-
-
-class ChildCancel(msgspec.Struct, frozen=True, gc=False):
-    """The call waits for its child no more: it is told nothing from now on. A child that was made
-    for it, and has not ended, is sent a "cancel"."""
-
-    task: str
-    reason: str
-
-
-#: What a row may carry besides: messages to any run (also its own), in the row's transaction.
-Outgoing: TypeAlias = ChildStart | ChildCancel | Message
 
 
 class Asked(msgspec.Struct, frozen=True, gc=False):

@@ -1,6 +1,6 @@
 """The Store port: what a store is asked, and what is atomic.
 
-What it is given to keep is in `rows`, what it answers in `answers`, runs that ask for one
+What it is given to keep is in `rows`, what it answers in `answers`, what runs are told of one
 another in `children`, and a run on its way to another store in `moving`.
 
 The journal's key (run, seq) is the fence: an append at a seq that another writer took is

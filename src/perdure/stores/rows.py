@@ -10,14 +10,11 @@ All times are µs since the epoch. Run keys are the 16 bytes of a UUIDv7 made by
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 import msgspec
 
 from perdure.model.status import RunStatus
-
-if TYPE_CHECKING:
-    from perdure.stores.children import Outgoing
 
 NEVER = 2**63 - 1
 
@@ -112,7 +109,7 @@ class JournalRow(msgspec.Struct, gc=False):
     a `change` rides along. `payloads` are the values over 4 KiB that `body` refers to by number.
     `read`: how many messages the run has applied, this row's included; never less than the row
     before says. `outgoing`: what becomes of other runs with the row, in this order, in its
-    transaction (see stores/children.py); a run's first row carries none.
+    transaction; a run's first row carries none.
     """
 
     run: bytes
@@ -176,3 +173,45 @@ class StoredDefinition(msgspec.Struct, frozen=True, gc=False):
     source: bytes
     created: int
     max_duration: int | None = None
+
+
+class ChildStart(msgspec.Struct, frozen=True, gc=False):
+    """A call (`task`, of `node`) of the run whose row this rides on asks for the run of this name
+    (definition, id). Unless it is there, `run` is made, and its `definition` becomes known. The
+    call's run is told by a message "child-started", whether it was made for this call; and if the
+    call `waits`, by "child-finished" how it ended: at once where it has, else with the row that
+    ends it. Where none is there and `run` is None, "child-finished" says failed, with `refusal`,
+    JSON of the FailureRecord. `former`: names that its definition had before; a run with one of
+    them and the id is the one that is asked for. `typed`: whether its definition is of a typed
+    door.
+
+    All in the transaction of the row, and each once: asked again for the same task, only what is
+    missing is done (after a move to another store: to wait again). A task is one call of one run:
+    for a task that waits already, nothing is done, whoever asks."""
+
+    task: str
+    node: str
+    name: tuple[str, str]
+    run: NewRun | None
+    definition: StoredDefinition | None
+    refusal: bytes | None = None
+    waits: bool = True
+    former: Sequence[str] = ()
+    typed: bool = False
+
+    @property
+    def names(self) -> list[tuple[str, str]]:
+        """Under which the run may be."""
+        return [self.name, *((name, self.name[1]) for name in self.former)]
+
+
+class ChildCancel(msgspec.Struct, frozen=True, gc=False):
+    """The call waits for its child no more: it is told nothing from now on. A child that was made
+    for it, and has not ended, is sent a "cancel"."""
+
+    task: str
+    reason: str
+
+
+#: What a row may carry besides: messages to any run (also its own), in the row's transaction.
+Outgoing: TypeAlias = ChildStart | ChildCancel | Message

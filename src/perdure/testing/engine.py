@@ -25,7 +25,8 @@ from perdure.flow.codec import Codec, TypedCodec
 from perdure.flow.registry import Listed, Registry
 from perdure.flow.step import Step
 from perdure.model.driving import Outcome
-from perdure.model.durations import Duration, microseconds
+from perdure.model.duration_forms import Duration
+from perdure.model.durations import microseconds
 from perdure.model.moments import moment
 from perdure.model.names import check_run_id
 from perdure.testing.fakes import Fake, FakedTasks, answer_of

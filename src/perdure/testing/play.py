@@ -27,7 +27,8 @@ from perdure.flow.workflow import Workflow
 from perdure.kernel.plan import PlannedNode
 from perdure.model.definition import Definition
 from perdure.model.driving import StartRequest
-from perdure.model.durations import SECOND, Duration, microseconds
+from perdure.model.duration_forms import Duration
+from perdure.model.durations import SECOND, microseconds
 from perdure.model.errors import InvalidRequest, NonDeterminism, PerdureError
 from perdure.model.guesses import did_you_mean
 from perdure.model.moments import moment

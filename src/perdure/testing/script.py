@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any, Final, Generic, TypeVar
 
 from perdure.flow.signal import Channel, Signal
-from perdure.model.durations import Duration, microseconds
+from perdure.model.duration_forms import Duration
+from perdure.model.durations import microseconds
 from perdure.model.errors import InvalidRequest
 
 T = TypeVar("T")

@@ -36,10 +36,11 @@ from perdure.conformance.rows import (
 )
 from perdure.model.errors import InvalidRequest, NotFound, RunActive, StoreError
 from perdure.stores.answers import Claim
-from perdure.stores.children import ChildCancel, ChildStart
 from perdure.stores.port import LEASE, PURGE_AFTER, RunQuery
 from perdure.stores.rows import (
     NEVER,
+    ChildCancel,
+    ChildStart,
     Continue,
     Finish,
     JournalRow,

@@ -12,7 +12,7 @@ import msgspec
 
 from perdure.flow.workflow import Workflow
 from perdure.kernel.actions import CreateTask
-from perdure.kernel.code.replay import GRACE
+from perdure.kernel.run import GRACE
 from perdure.model.errors import InvalidRequest
 from tests.property.workflow.programs import NAMES
 from tests.unit.kernel.code.board import Board

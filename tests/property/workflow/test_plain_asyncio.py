@@ -12,7 +12,7 @@ import pytest
 
 from perdure import Context, workflow
 from perdure.kernel.code.loop import WorkflowTask
-from perdure.kernel.code.replay import GRACE
+from perdure.kernel.run import GRACE
 from perdure.model.durations import SECOND
 from tests.property.workflow.programs import Op, Player
 from tests.unit.kernel.code.board import NEW_YEAR, Board

@@ -7,9 +7,8 @@ from typing import Any
 import msgspec
 
 from perdure.conformance.rows import BORN, definition, key, new, row
-from perdure.stores.children import ChildStart
 from perdure.stores.port import Store
-from perdure.stores.rows import JournalRow
+from perdure.stores.rows import ChildStart, JournalRow
 
 
 def asked(task: str, n: int, *, waits: bool = True, **more: Any) -> ChildStart:

@@ -11,9 +11,8 @@ from perdure.conformance.bed import StoreBed, scene
 from perdure.conformance.capabilities import needs
 from perdure.conformance.rows import commit, key, new, row, start, worker
 from perdure.conformance.store.calls import asked, asking, ended, found, told
-from perdure.stores.children import ChildCancel
 from perdure.stores.port import PURGE_AFTER, Store
-from perdure.stores.rows import Finish, Park
+from perdure.stores.rows import ChildCancel, Finish, Park
 
 LARGE = b'"' + b"x" * 5000 + b'"'
 

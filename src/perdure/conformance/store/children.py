@@ -10,9 +10,8 @@ from perdure.conformance.bed import StoreBed, scene
 from perdure.conformance.rows import BORN, HASH, commit, definition, key, new, row, start, worker
 from perdure.conformance.store.calls import asked, asking, ended, found, told
 from perdure.model.errors import NotFound
-from perdure.stores.children import ChildCancel, ChildStart
 from perdure.stores.port import Store
-from perdure.stores.rows import Finish, Message
+from perdure.stores.rows import ChildCancel, ChildStart, Finish, Message
 
 
 class Children(StoreBed):

@@ -10,9 +10,8 @@ import msgspec
 from perdure.conformance.bed import StoreBed, refused, scene
 from perdure.conformance.rows import BORN, commit, definition, new, row, start
 from perdure.model.errors import InvalidRequest, NotFound
-from perdure.stores.children import ChildStart
 from perdure.stores.port import Store
-from perdure.stores.rows import NEVER, Finish, StoredDefinition
+from perdure.stores.rows import NEVER, ChildStart, Finish, StoredDefinition
 
 
 async def hashes(store: Store, name: str | None = None) -> list[str]:

@@ -34,14 +34,8 @@ from perdure.model.definition import Definition
 from perdure.model.driving import StartRequest
 from perdure.model.errors import NotFound, PayloadMissing, PerdureError
 from perdure.stores.answers import Mail
-from perdure.stores.children import (
-    STARTED,
-    ChildCancel,
-    ChildStart,
-    Outgoing,
-    cancel_message,
-    started_id,
-)
+from perdure.stores.children import STARTED, cancel_message, started_id
+from perdure.stores.rows import ChildCancel, ChildStart, Outgoing
 
 if TYPE_CHECKING:
     from perdure.engine.runs.holder import Holder

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from perdure.engine.runs.values import Places, ReadMany, fetched
 from perdure.kernel.actions import Continued, Transition
 from perdure.kernel.code.machine import CodeMachine
-from perdure.kernel.code.replay import since_continued as since
+from perdure.kernel.code.script import since_continued as since
 from perdure.kernel.code.stuck import Interrupted, Stuck
 from perdure.kernel.events import RunBegun
 from perdure.kernel.onward import Decided

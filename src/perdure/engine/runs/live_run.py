@@ -31,7 +31,7 @@ from perdure.model.definition import Definition
 from perdure.model.errors import PerdureError
 from perdure.model.status import TERMINAL
 from perdure.stores.answers import Mail
-from perdure.stores.children import Outgoing
+from perdure.stores.rows import Outgoing
 
 if TYPE_CHECKING:
     from perdure.engine.runs.at_once import AtOnce

@@ -10,8 +10,7 @@ from perdure.engine.runs.children import outgoing
 from perdure.engine.runs.ending import finish_of
 from perdure.kernel.actions import CancelChild, Continued, StartChild, Transition
 from perdure.kernel.onward import Decided, Onward
-from perdure.stores.children import Outgoing
-from perdure.stores.rows import Continue, JournalRow, RunChange
+from perdure.stores.rows import Continue, JournalRow, Outgoing, RunChange
 
 if TYPE_CHECKING:
     from perdure.engine.runs.holder import Holder

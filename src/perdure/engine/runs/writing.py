@@ -22,8 +22,7 @@ from perdure.kernel.onward import Decided, Onward
 from perdure.kernel.protocol import Machine
 from perdure.kernel.run import Run
 from perdure.model.definition import Definition
-from perdure.stores.children import Outgoing
-from perdure.stores.rows import Finish, JournalRow, RunChange
+from perdure.stores.rows import Finish, JournalRow, Outgoing, RunChange
 
 if TYPE_CHECKING:
     from perdure.engine.runs.holder import Holder

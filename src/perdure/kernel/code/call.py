@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from contextvars import ContextVar
-from typing import TYPE_CHECKING, Any, ClassVar, Final, Protocol, Self, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Self, TypeAlias
 
 import msgspec
 from msgspec import Raw
@@ -26,24 +25,6 @@ WAIT: Final = "wait"
 #: Another run's end is awaited, or only that it is there.
 CHILD: Final = "child"
 SPAWN: Final = "spawn"
-
-
-class Scope(Protocol):
-    """Who has to know which calls are made within it: what they do may have to be taken back.
-    `cleaning`: what is called takes back what was done; `undoes`: the first call that it may be
-    of."""
-
-    cleaning: bool
-    undoes: str | None
-
-    def made(self, node: str, /) -> None:
-        """A call that may have an effect is made."""
-
-
-#: What `undoes` is where it may be of a call before the scope, and nobody says of which.
-EARLIER: Final = ""
-#: The innermost scope that a call is made in.
-SCOPE: Final[ContextVar[Scope | None]] = ContextVar("perdure_scope", default=None)
 
 
 class How(Handling, frozen=True, gc=False):

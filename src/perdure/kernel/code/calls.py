@@ -2,7 +2,8 @@
 
 While the run is decided live each call becomes actions of the transition in the making. While it
 is replayed each call is looked up among the calls that its transition recorded; the first that
-differs stops the run. Owns node ids and open calls; what resolves them is the machine's.
+differs stops the run. Owns node ids and open calls; how a wait begins stands in waits.py, and what
+resolves them is the machine's.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextvars import Context
 from hashlib import blake2b
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Final, NoReturn
+from typing import Any, Final, NoReturn, Protocol
 
 from msgspec import Raw
 
@@ -19,7 +20,6 @@ from perdure.kernel.actions import (
     CancelChild,
     CancelTasks,
     CompleteTask,
-    ConsumeSignal,
     CreateTask,
     DispatchTask,
     Patched,
@@ -28,7 +28,6 @@ from perdure.kernel.actions import (
 )
 from perdure.kernel.code.call import (
     CHILD,
-    SCOPE,
     SPAWN,
     STEP,
     WAIT,
@@ -39,20 +38,19 @@ from perdure.kernel.code.call import (
     StepFuture,
     future_of,
 )
+from perdure.kernel.code.callbacks import Timer
 from perdure.kernel.code.lines import line_here
-from perdure.kernel.code.loop import IDLE_CALLBACKS, Timer, WorkflowLoop
+from perdure.kernel.code.loop import IDLE_CALLBACKS, WorkflowLoop
+from perdure.kernel.code.scopes import SCOPE
 from perdure.kernel.code.stuck import Evicted, Stuck, hot_loop
 from perdure.kernel.code.turns import AT_REST
 from perdure.kernel.events import NodeCompleted
 from perdure.kernel.fold import FOLDS, create_task
 from perdure.kernel.onward import Onward
 from perdure.kernel.protocol import Deps
-from perdure.kernel.run import KeptSignal, NodeState, Run
+from perdure.kernel.run import NodeState, Run
 from perdure.model.errors import Canceled
 from perdure.model.failure import FailureRecord
-
-if TYPE_CHECKING:
-    from perdure.kernel.code.replay import Recorded
 
 #: Inputs over this many bytes are compared by a digest: they may stand apart from the journal.
 DIGEST_OVER: Final = 1024
@@ -60,7 +58,6 @@ DIGEST_OVER: Final = 1024
 ANSWERED: Final = 10
 #: Values that stand apart, while none is needed: most runs need none.
 EMPTY: Final[Mapping[str, Raw]] = MappingProxyType({})
-_NULL: Final = Raw(b"null")
 _GIVEN_UP: Final = FailureRecord(Canceled.kind, "the workflow gave it up", permanent=True)
 
 
@@ -75,6 +72,26 @@ class _Nothing(tuple[()]):
 
 
 NOTHING: Final[Any] = _Nothing()
+
+
+class Before(Protocol):
+    """While the run is replayed: what the code asked for before, which it has to ask for again
+    (recorded.Recorded). Whatever differs stops the run."""
+
+    def match_step(self, call: Call, /) -> None:
+        """The code awaits a step, or another run; the call gets what is recorded of it."""
+
+    def match_wait(self, members: Sequence[Call], /) -> None:
+        """The code waits for these cases; one that had come at once is answered."""
+
+    def match_timer(self, timer: Timer, /) -> None:
+        """A timer lives to the end of its turn."""
+
+    def gave_up(self, node: str, /) -> None:
+        """The code gave a call up."""
+
+    def patched(self, id: str, /) -> bool:
+        """Whether this is where the run took a guarded change's new way."""
 
 
 class Calls:
@@ -96,7 +113,7 @@ class Calls:
         #: while one step was called and nothing more. Then `actions` stands for nothing.
         self.report: NodeCompleted | None = None
         self.onward: Onward | None = None
-        self.recorded: Recorded | None = None
+        self.recorded: Before | None = None
         #: Why the code cannot go on, once it cannot.
         self.stuck: Stuck | None = None
         #: Node → its call, while it has no outcome; the one that is open longest first. None is
@@ -196,79 +213,11 @@ class Calls:
         )
         self.actions.append(dispatch)
 
-    def await_first(self, cases: Sequence[Call]) -> CallFuture:
-        """Wait for whichever case ends first: signals received already in case order, then due
-        times, then what comes first (D-22)."""
-        loop = self.loop
-        members = tuple(cases)
-        future = future_of(loop, members)
-        if not loop.alive:
-            return future
-        for call in members:
-            call.future = future
-        if self.recorded is not None:
-            self.recorded.match_wait(members)
-            return future
-        self.create_wait(members)
-        return future
-
-    def create_wait(self, members: tuple[Call, ...]) -> None:
-        """Record a wait, or its outcome when it is there already."""
-        for call in members:
-            kept = None if call.signal is None else self._kept(call.signal)
-            if kept is not None:
-                payload = kept.payload if kept.payload is not None else self.payloads[kept.id]
-                self.emit(CreateTask(self.deps.new_id(), call.node, "completed", output=payload))
-                self.emit(ConsumeSignal(kept.id, call.node))
-                self.answer(call, payload)
-                return
-        now = self.loop.now
-        for call in members:
-            if call.signal is None and call.due is not None and call.due <= now:
-                self.emit(CreateTask(self.deps.new_id(), call.node, "completed", output=_NULL))
-                self.answer(call, _NULL)
-                return
-        self.loop.idle = 0
-        for call in members:
-            call.task = self.deps.new_id()
-            self.emit(
-                CreateTask(
-                    call.task, call.node, "waiting", wake_at=call.due, awaited_signal=call.signal
-                )
-            )
-            self.opened(call)
-
-    def opened(self, call: Call) -> None:
-        """A wait that has begun."""
-        self.open[call.node] = call
-
-    def waiting_for(self, signal: str) -> Call | None:
-        """The wait for a signal that has waited longest. Looked for among all that is open: an
-        index of it would cost every run that waits more than this costs the few that wait for
-        much."""
-        for call in self.open.values():
-            if call.signal == signal:
-                assert isinstance(call, Call)
-                return call
-        return None
-
-    def answer(self, call: Call, payload: Raw) -> None:
-        """A wait whose outcome was there when it was asked for."""
-        self.answered()
-        if call.future is not None:
-            call.future.set_result((call.index, payload))
-
     def answered(self) -> None:
         """A call was answered from memory. Too many in a row are a loop that never waits."""
         self.loop.idle += ANSWERED
         if self.loop.idle > IDLE_CALLBACKS:
             self.give_up_on(hot_loop(line_here()))
-
-    def _kept(self, name: str) -> KeptSignal | None:
-        for kept in self.run.signals:
-            if kept.name == name:
-                return kept
-        return None
 
     def patched(self, id: str) -> bool:
         """Whether the run takes the new way of a guarded change, decided once and recorded."""
@@ -439,6 +388,3 @@ def digest_of(input: Raw | None) -> str | None:
     if input is None or len(memoryview(input)) <= DIGEST_OVER:
         return None
     return blake2b(input, digest_size=16).hexdigest()
-
-
-__all__ = ["CHILD", "SPAWN", "STEP", "WAIT", "Call", "Calls", "digest_of"]

@@ -10,19 +10,17 @@ workflow, and might never come back.
 
 from __future__ import annotations
 
-import asyncio
 import gc
 import sys
 from asyncio import events
 from collections.abc import Iterator
-from contextlib import contextmanager
 from inspect import CORO_CREATED, getcoroutinestate
 from types import CellType, CoroutineType
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
-from perdure.kernel.code.loop import SWAPS
+from perdure.kernel.code.current_task import current
 
 if TYPE_CHECKING:
     from perdure.kernel.code.calls import Calls
@@ -62,7 +60,7 @@ def close(calls: Calls) -> list[str]:
             task._log_destroy_pending = False
             coroutine = task.get_coro()
             if coroutine is not None:
-                with _current(loop, task):  # `asyncio.timeout` asks which task it is used in
+                with current(loop, task):  # `asyncio.timeout` asks which task it is used in
                     said = _close(coroutine)
                 if said:
                     stubborn.append(f"{task.get_name()}: {said}")
@@ -73,23 +71,6 @@ def close(calls: Calls) -> list[str]:
     if not stubborn:
         loop.release()
     return stubborn
-
-
-@contextmanager
-def _current(loop: Any, task: Any) -> Iterator[None]:
-    """The task is the one that is run, as while it was."""
-    if SWAPS:  # one current task a thread
-        before = asyncio.tasks._swap_current_task(loop, task)  # type: ignore[attr-defined]
-        try:
-            yield
-        finally:
-            asyncio.tasks._swap_current_task(loop, before)  # type: ignore[attr-defined]
-        return
-    asyncio.tasks._enter_task(loop, task)
-    try:
-        yield
-    finally:
-        asyncio.tasks._leave_task(loop, task)
 
 
 def _close(root: Any) -> str | None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from perdure.kernel.code.call import AnyCall
-from perdure.kernel.code.loop import Timer
+from perdure.kernel.code.callbacks import Timer
 from perdure.kernel.protocol import Handling
 
 

@@ -23,9 +23,10 @@ from perdure.kernel.actions import (
     SetPaused,
 )
 from perdure.kernel.code.call import StepFuture
+from perdure.kernel.code.callbacks import Timer
 from perdure.kernel.code.children import on_child_finished, on_child_started
-from perdure.kernel.code.loop import Timer
 from perdure.kernel.code.running import Running, stopped
+from perdure.kernel.code.waits import waiting_for
 from perdure.kernel.events import (
     ChildFinished,
     ChildStarted,
@@ -147,7 +148,7 @@ def on_signal_received(machine: Running, event: SignalReceived) -> str | None:
     if any(kept.id == event.id for kept in machine.run.signals):
         return f"signal {event.id} is kept already: this one is a duplicate"
     calls = machine.calls
-    call = calls.waiting_for(event.name)
+    call = waiting_for(calls, event.name)
     if call is None:
         calls.emit(BufferSignal(event.id, event.name, payload))
         return None

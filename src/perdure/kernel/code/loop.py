@@ -9,19 +9,18 @@ everything else is refused with what to write instead.
 from __future__ import annotations
 
 import asyncio
-import sys
 from asyncio.events import _get_running_loop, _set_running_loop
 from collections.abc import AsyncGenerator, Callable, Coroutine, Sequence
 from contextvars import Context, copy_context
 from functools import partial
 from math import isnan
 from sys import get_asyncgen_hooks, set_asyncgen_hooks
-from typing import Any, ClassVar, Final, Protocol, Self
+from typing import Any, Final, Self
 
-import msgspec
-
-from perdure.kernel.code.call import SCOPE
+from perdure.kernel.code.callbacks import Ready, Recorder, Timer
+from perdure.kernel.code.current_task import SWAPS, enter, leave
 from perdure.kernel.code.forbidden import ADVICE, reached_into, refusal
+from perdure.kernel.code.scopes import SCOPE
 from perdure.kernel.code.turns import AT_REST, DECIDING, RUNNING, OwnFuture
 from perdure.model.durations import MAX_DURATION, SECOND
 
@@ -29,72 +28,10 @@ from perdure.model.durations import MAX_DURATION, SECOND
 IDLE_CALLBACKS: Final = 100_000
 #: What ends the process, wherever it is raised.
 _ENDINGS: Final = (KeyboardInterrupt, SystemExit)
-#: From then on a thread has one current task, whatever loop it is of.
-SWAPS: Final = sys.version_info >= (3, 14)
 
 
 class HotLoop(BaseException):
     """The workflow runs on and on without ever waiting for anything."""
-
-
-class Ready(msgspec.Struct, eq=False):
-    """A callback that is ready to run; what `call_soon` gives."""
-
-    callback: Callable[..., Any]
-    args: Any
-    context: Context
-    gone: bool = False
-
-    def cancel(self) -> None:
-        """Do not run it."""
-        self.gone = True
-
-    def cancelled(self) -> bool:
-        """Whether it was cancelled."""
-        return self.gone
-
-
-class Timer(Ready, eq=False, kw_only=True):
-    """A callback for later. `due` in µs since the epoch; `node` is its place in the journal."""
-
-    #: It is no call: no attempt is executed for it, and none reports.
-    how: ClassVar[None] = None
-    first: ClassVar[bool] = False
-    signal: ClassVar[None] = None
-
-    loop: WorkflowLoop
-    at: float
-    due: int
-    node: str
-    #: The recorded task; empty while it is not recorded.
-    task: str = ""
-    over: bool = False
-
-    def when(self) -> float:
-        """The loop's time at which it is due."""
-        return self.at
-
-    def cancel(self) -> None:
-        """Do not run it; a durable timer is taken down in the same transition."""
-        if not self.gone:
-            self.gone = True
-            if not self.over and self.loop.alive:
-                self.loop.calls.timer_given_up(self)
-
-
-class Recorder(Protocol):
-    """Who records what the code asks for on the loop: the run's Calls, which its futures and step
-    calls reach by `loop.calls`. `recorded` is None while the run is not replayed."""
-
-    recorded: Any
-
-    def timer_wanted(
-        self, when: float, due: int, callback: Callable[..., Any], args: Any, context: Context
-    ) -> Timer:
-        """A callback is to run later."""
-
-    def timer_given_up(self, timer: Timer) -> None:
-        """A timer that has not fired is cancelled."""
 
 
 class WorkflowTask(asyncio.Task[Any]):
@@ -165,7 +102,7 @@ class WorkflowLoop(asyncio.AbstractEventLoop):
         _set_running_loop(self)
         set_asyncgen_hooks(_ignore, self._finalize)
         if SWAPS:
-            outer = _leave()
+            outer = leave()
         self.turn = RUNNING
         self.idle = 0  # a loop without end never leaves its turn
         try:
@@ -181,7 +118,7 @@ class WorkflowLoop(asyncio.AbstractEventLoop):
         finally:
             self.turn = DECIDING
             if SWAPS:
-                _enter(outer)
+                enter(outer)
             set_asyncgen_hooks(*hooks)
             _set_running_loop(before)
 
@@ -360,23 +297,3 @@ def _forget(tasks: dict[int, asyncio.Task[Any]], task: Any) -> None:
 
 def _ignore(_: object) -> None:
     return None
-
-
-if sys.version_info >= (3, 14):
-
-    def _leave() -> Any:
-        return asyncio.tasks._swap_current_task(  # type: ignore[attr-defined]
-            asyncio.get_running_loop(), None
-        )
-
-    def _enter(outer: Any) -> None:
-        asyncio.tasks._swap_current_task(  # type: ignore[attr-defined]
-            asyncio.get_running_loop(), outer
-        )
-else:
-
-    def _leave() -> Any:
-        return None
-
-    def _enter(outer: Any) -> None:
-        return None

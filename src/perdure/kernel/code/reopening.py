@@ -28,10 +28,13 @@ from perdure.kernel.actions import (
     RequestStop,
     ResolveWait,
 )
-from perdure.kernel.code.call import EARLIER, WAIT, Call
-from perdure.kernel.code.loop import Timer
-from perdure.kernel.code.replay import Script, script_of, still_asked, without
+from perdure.kernel.code.call import WAIT, Call
+from perdure.kernel.code.callbacks import Timer
+from perdure.kernel.code.replay import replay, still_asked
 from perdure.kernel.code.running import Running
+from perdure.kernel.code.scopes import EARLIER
+from perdure.kernel.code.script import Script, script_of, without
+from perdure.kernel.code.waits import create_wait
 from perdure.kernel.events import RunRetried
 from perdure.kernel.onward import Decided
 from perdure.kernel.protocol import Load
@@ -69,7 +72,7 @@ def on_run_retried(machine: Running, event: RunRetried) -> str | Load | None:
     put_off: dict[str, Any] = {}
     emitted = calls.actions
     kept_script = Script(before, script.forgotten | reset, (), script.lenient | {kept})
-    machine.replay(kept_script, machine.outputs, put_off)
+    replay(machine, kept_script, machine.outputs, put_off)
     machine.now = calls.loop.now = now
     calls.actions = emitted
     for call in still_asked(put_off):
@@ -88,7 +91,7 @@ def _ask_again(machine: Running, call: Any) -> None:
     else:
         assert isinstance(call, Call)
         assert call.future is not None
-        calls.create_wait(call.future.members)
+        create_wait(calls, call.future.members)
 
 
 def _point(script: Script, node: str | None) -> int:

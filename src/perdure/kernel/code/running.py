@@ -1,13 +1,13 @@
-"""Running: a workflow's function on its loop, live or replayed from its journal.
+"""Running: a workflow's function on its loop, live or replayed.
 
 Owns the function's task: how it begins, runs on until it waits, ends, and is let go of. What makes
-it go on stands in happened.py.
+it go on stands in happened.py and, from its journal, in replay.py.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine, Generator, Mapping, Sequence
+from collections.abc import Coroutine, Mapping, Sequence
 from typing import Any, Final, Protocol
 from zlib import crc32
 
@@ -16,27 +16,22 @@ from msgspec import Raw
 from perdure.kernel.actions import (
     BeginRun,
     BufferSignal,
-    CompleteTask,
     Continued,
-    FailTask,
     FinishRun,
-    ReopenRun,
-    RequestStop,
     ResolveWait,
 )
-from perdure.kernel.code.call import STEP, AnyCall, Call
+from perdure.kernel.code.call import AnyCall, Call
+from perdure.kernel.code.callbacks import Timer
 from perdure.kernel.code.calls import EMPTY, Calls
 from perdure.kernel.code.closing import close
 from perdure.kernel.code.handlings import Handlings
 from perdure.kernel.code.lines import line_in, line_of
-from perdure.kernel.code.loop import HotLoop, Timer
-from perdure.kernel.code.replay import Recorded, Script, ask_recorded, script_of
+from perdure.kernel.code.loop import HotLoop
 from perdure.kernel.code.stuck import ContinueAsNew, Interrupted, endless, exits, hot_loop
-from perdure.kernel.code.turns import AT_REST
-from perdure.kernel.onward import Decided, Onward
-from perdure.kernel.protocol import Deps, Load, Loaded
+from perdure.kernel.onward import Decided
+from perdure.kernel.protocol import Deps
 from perdure.kernel.run import GRACE, Run
-from perdure.model.errors import Canceled, StoreError
+from perdure.model.errors import Canceled
 from perdure.model.failure import FailureRecord
 
 #: How often code may go on as new in one turn: without a wait in between it never ends.
@@ -98,10 +93,12 @@ class Running:
     def run_on(self) -> None:
         """Let the code run until it waits; record its end if it ended. Raises Stuck."""
         self.calls.loop.now = self.now
-        self._turn()
+        self.turn()
         self.rest()
 
-    def _turn(self, *first: Any) -> None:
+    def turn(self, *first: Any) -> None:
+        """Let the code run until it waits, from a callback of its loop's if one is given. Raises
+        Stuck."""
         try:
             self.calls.loop.run_ready(*first)
         except BaseException as error:
@@ -176,12 +173,12 @@ class Running:
             self._continue_with(error.input)
             return
         finish = self._outcome(root)
-        self._wind_up()
+        self.wind_up()
         self.end_with(finish)
 
     def _continue_with(self, input: Raw | None) -> None:
         """The run goes on as new: kept signals stay, everything else is forgotten."""
-        self._wind_up()
+        self.wind_up()
         close(self.calls)
         before, run = self.calls, self.run
         self._continued += 1
@@ -208,12 +205,12 @@ class Running:
         self.run_on()
         self._continued -= 1
 
-    def _wind_up(self) -> None:
+    def wind_up(self) -> None:
         """Tasks that the function did not wait for are cancelled, calls given up."""
         calls = self.calls
         for task in calls.loop.tasks:
             task.cancel()
-        self._turn()
+        self.turn()
         self._give_up_all()
 
     def _give_up_all(self) -> None:
@@ -251,79 +248,7 @@ class Running:
         calls.emit(finish)
         close(calls)
 
-    # ------------------------------------------------------------------ replaying
-
-    def recall(self, journal: Sequence[Decided]) -> Generator[Load, Loaded, None]:
-        """Bring the code to where its journal ends. Raises Stuck where it does not get there."""
-        script = script_of(journal)
-        outputs: dict[str, Raw] = {}
-        if script.apart:
-            answer = yield Load(outputs=script.apart)
-            for node in script.apart:
-                if node not in answer.outputs:
-                    raise StoreError(f"the recorded output of node {node} was not found")
-                outputs[node] = answer.outputs[node]
-        self.replay(script, outputs, {})
-        self.calls.loop.turn = AT_REST
-
-    def replay(self, script: Script, outputs: Mapping[str, Raw], put_off: dict[str, Any]) -> None:
-        """Feed recorded transitions, comparing what the code asks for; what a retry lets it ask
-        for again is put off."""
-        calls = self.calls
-        recorded = calls.recorded = Recorded(calls, script, outputs, put_off)
-        while (transition := recorded.next()) is not None:
-            self.now = transition.at
-            try:
-                if type(transition) is not Onward or not self._resumed(transition, recorded):
-                    for action in transition.actions:
-                        self._again(action, recorded, put_off)
-                    self._turn()
-                root = self.root
-                if root is not None and calls.loop.alive and not recorded.lenient:
-                    if root.done():
-                        self._wind_up()
-                    recorded.close(ended=root.done())
-            except BaseException:
-                if calls.stuck is not None:
-                    close(calls)
-                    raise calls.stuck from None
-                raise
-        calls.recorded = None
-
-    def _resumed(self, onward: Onward, recorded: Recorded) -> bool:
-        """What most transitions are: one task waited for the call that completed, and is resumed at
-        once, not by way of the loop's callbacks (as in CodeMachine.decide)."""
-        calls, node = self.calls, onward.node
-        call: Any = calls.open.get(node)
-        if type(call) is not Call or call.kind != STEP or call.future is None:
-            return False
-        future: Any = call.future
-        try:
-            ((resume, context),) = future._callbacks
-        except (TypeError, ValueError):  # no task awaits it, or several do
-            return False
-        del calls.open[node]
-        call.future = None  # they refer to one another
-        future.remove_done_callback(resume)
-        future.set_result(recorded.output_of(onward))
-        self._turn(context, resume, future)
-        return True
-
-    def _again(self, action: Any, recorded: Recorded, put_off: dict[str, Any]) -> None:
-        """The part of a recorded transition that made the code go on."""
-        calls, kind = self.calls, type(action)
-        if kind is BeginRun:
-            self.begin()
-        elif kind is ResolveWait and action.node == GRACE:
-            calls.loop.alive = False  # its time to clean up was over
-        elif kind is CompleteTask or (kind is ResolveWait and action.status == "completed"):
-            calls.completed(action.node, recorded.output_of(action))
-        elif kind is FailTask or (kind is ResolveWait and action.status == "failed"):
-            self.fail_call(action.node, action.failure, getattr(action, "attempt", 0))
-        elif kind is RequestStop:
-            self.stop()
-        elif kind is ReopenRun:
-            ask_recorded(recorded, put_off)
+    # ------------------------------------------------------------------ what its calls are told
 
     def stop(self) -> None:
         """One CancelledError at the function's current await."""

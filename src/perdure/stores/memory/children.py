@@ -10,8 +10,6 @@ from collections.abc import Callable, Mapping
 from perdure.stores.answers import Posted
 from perdure.stores.children import (
     Asked,
-    ChildCancel,
-    ChildStart,
     cancel_message,
     finished_id,
     finished_message,
@@ -21,7 +19,7 @@ from perdure.stores.children import (
     was_created,
 )
 from perdure.stores.memory.run import MemoryRun
-from perdure.stores.rows import Finish, JournalRow, Message
+from perdure.stores.rows import ChildCancel, ChildStart, Finish, JournalRow, Message
 
 Name = tuple[str, str]
 

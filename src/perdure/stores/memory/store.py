@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
-from perdure.model.errors import NotFound, PayloadMissing, RunActive, StoreError
+from perdure.model.errors import NotFound, PayloadMissing, StoreError
 from perdure.stores.answers import (
     Beat,
     Claim,
@@ -27,25 +27,24 @@ from perdure.stores.answers import (
     Verdict,
     WorkerSeen,
 )
-from perdure.stores.children import ChildStart, due_by
+from perdure.stores.children import due_by
 from perdure.stores.hints import Hints
 from perdure.stores.memory.children import Children
+from perdure.stores.memory.claims import Claims
 from perdure.stores.memory.moving import restore, save
 from perdure.stores.memory.overdue import Overdue
 from perdure.stores.memory.places import Places
 from perdure.stores.memory.run import MemoryRun
-from perdure.stores.memory.versions import define, definitions_seen, publish
+from perdure.stores.memory.versions import define, definitions_seen, latest, latest_of_kind, publish
 from perdure.stores.moving import SavedRun
 from perdure.stores.paging import born
 from perdure.stores.port import (
-    CRASH_LIMIT,
-    GIVEN_BACK_FOR,
     LEASE,
-    LONE_CRASHES,
     RunQuery,
 )
 from perdure.stores.rows import (
     NEVER,
+    ChildStart,
     Finish,
     JournalRow,
     Message,
@@ -54,7 +53,6 @@ from perdure.stores.rows import (
     StoredDefinition,
     WorkerInfo,
 )
-from perdure.stores.takeover import crash_reason
 
 
 class MemoryStore:
@@ -66,6 +64,7 @@ class MemoryStore:
         self._runs: dict[bytes, MemoryRun] = {}
         self._ids: dict[tuple[str, str], bytes] = {}
         self._places = Places()
+        self._claims = Claims(self._runs, self._places, self._moved)
         self._overdue = Overdue(self._runs)
         self._definitions: dict[str, StoredDefinition] = {}
         #: Worker -> until when its lease lasts.
@@ -308,21 +307,10 @@ class MemoryStore:
             raise NotFound(f"no definition with the hash {hash}") from None
 
     async def latest_definition(self, name: str) -> StoredDefinition:
-        named = [d for d in self._definitions.values() if d.name == name]
-        if not named:
-            raise NotFound(
-                f"no definition with the name {name} is known here: publish the document, or let a "
-                "worker that has the code open the store once"
-            )
-        # Of two with one time, the one that came last.
-        return max(reversed(named), key=lambda d: d.created)
+        return latest(self._definitions, name)
 
     async def latest_definitions(self, kind: str) -> Sequence[StoredDefinition]:
-        latest: dict[str, StoredDefinition] = {}
-        for one in self._definitions.values():  # of two with one time, the one that came last
-            if (known := latest.get(one.name)) is None or known.created <= one.created:
-                latest[one.name] = one
-        return [latest[name] for name in sorted(latest) if latest[name].kind == kind]
+        return latest_of_kind(self._definitions, kind)
 
     # ------------------------------------------------------------------------------- workers
 
@@ -354,86 +342,33 @@ class MemoryStore:
         return beat
 
     async def sweep(self, worker: str) -> int:
-        now, freed = self.now(), 0
+        now = self.now()
         for id, until in list(self._leases.items()):
             if until <= now and id != worker:
                 del self._leases[id]
                 self._infos.pop(id, None)
-        for owner in self._places.owners():
-            if owner not in self._leases:
-                for key, run in list(self._places.held(owner).items()):
-                    run.take_over(worker, now)
-                    self._moved(key, run)
-                    freed += 1
-        return freed
+        return self._claims.take_over(self._leases, worker, now)
 
     async def unregister(self, worker: str) -> None:
         self._leases.pop(worker, None)
         self._infos.pop(worker, None)
-        now = self.now()
-        for key, run in list(self._places.held(worker).items()):
-            run.let_go(now, run.stalled)
-            self._moved(key, run)
+        self._claims.leave(worker, self.now())
 
     async def claim_runs(
         self, worker: str, definitions: Sequence[str], limit: int
     ) -> Sequence[Claim]:
-        now, names = self.now(), dict.fromkeys(definitions)
-        claims: list[Claim] = []
-        while len(claims) < limit and (key := self._places.earliest(names, now)):
-            run = self._runs[key]
-            crashes = run.in_a_row()
-            if crashes > CRASH_LIMIT and run.stalled is None:
-                run.stop_claims(crash_reason(crashes), now)
-                self._places.put(key, run)
-                continue
-            if crashes >= LONE_CRASHES and claims:
-                break
-            claims.append(self._claim(worker, run))
-            if crashes >= LONE_CRASHES:
-                break
-        return claims
+        return self._claims.take_due(worker, definitions, limit, self.now())
 
     async def claim_finished(self, worker: str, definition: str, id: str) -> Claim:
-        run = self._named(definition, id)
-        if run.status == "running":
-            raise RunActive(f"run {id!r} of {definition} has not ended: cancel it first")
-        if run.owner is not None:
-            raise StoreError(f"run {id!r} of {definition} is being retried by somebody else")
-        return self._claim(worker, run)
-
-    def _claim(self, worker: str, run: MemoryRun) -> Claim:
-        run.owner, run.stalled = worker, None
-        run.epoch += 1
-        key = run.new.key
-        self._places.put(key, run)
-        mail = len(run.mailbox)
-        return Claim(key, run.new.definition, run.hash, run.epoch, run.in_a_row(), mail)
+        return self._claims.take_finished(worker, self._named(definition, id))
 
     async def give_back(
         self, worker: str, claim: Claim, stalled: str | None, until: int = NEVER
     ) -> None:
-        run = self._runs.get(claim.key)
-        if run is None or run.owner != worker or run.epoch != claim.epoch:
-            return
-        now = self.now()
-        run.let_go(until if stalled is not None else now + GIVEN_BACK_FOR, stalled)
-        if stalled is not None:
-            run.end_stall(claim.mail, now)
-        self._moved(claim.key, run)
+        self._claims.give_back(worker, claim, stalled, until, self.now())
 
     async def unstall(self, definitions: Sequence[str]) -> int:
-        now, names, count = self.now(), set(definitions), 0
-        for key, run in self._runs.items():
-            if (
-                run.stalled is not None
-                and run.new.definition in names
-                and run.in_a_row() <= CRASH_LIMIT
-            ):
-                run.let_go(now)
-                self._moved(key, run)
-                count += 1
-        return count
+        return self._claims.unstall(definitions, self.now())
 
     async def purge(self, limit: int) -> int:
         now, count = self.now(), 0

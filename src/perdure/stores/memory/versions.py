@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 import msgspec
 
+from perdure.model.errors import NotFound
 from perdure.stores.answers import DefinitionSeen
 from perdure.stores.labels import taken
 from perdure.stores.memory.run import MemoryRun
@@ -62,3 +63,24 @@ def definitions_seen(
         )
         for d in chosen
     ]
+
+
+def latest(known: Mapping[str, StoredDefinition], name: str) -> StoredDefinition:
+    """The latest of a name. Raises NotFound."""
+    named = [d for d in known.values() if d.name == name]
+    if not named:
+        raise NotFound(
+            f"no definition with the name {name} is known here: publish the document, or let a "
+            "worker that has the code open the store once"
+        )
+    # Of two with one time, the one that came last.
+    return max(reversed(named), key=lambda d: d.created)
+
+
+def latest_of_kind(known: Mapping[str, StoredDefinition], kind: str) -> list[StoredDefinition]:
+    """The latest of each name, by name, where it is of this kind."""
+    found: dict[str, StoredDefinition] = {}
+    for one in known.values():  # of two with one time, the one that came last
+        if (last := found.get(one.name)) is None or last.created <= one.created:
+            found[one.name] = one
+    return [found[name] for name in sorted(found) if found[name].kind == kind]

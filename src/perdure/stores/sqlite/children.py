@@ -12,8 +12,6 @@ import msgspec
 from perdure.stores.answers import Posted
 from perdure.stores.children import (
     Asked,
-    ChildCancel,
-    ChildStart,
     cancel_message,
     due_by,
     finished_id,
@@ -23,7 +21,7 @@ from perdure.stores.children import (
     started_message,
     was_created,
 )
-from perdure.stores.rows import Finish, JournalRow, Message
+from perdure.stores.rows import ChildCancel, ChildStart, Finish, JournalRow, Message
 from perdure.stores.sqlite.driver import Connection
 from perdure.stores.sqlite.mailbox import post_one
 from perdure.stores.sqlite.queries import query

@@ -1,12 +1,11 @@
 """SqliteStore: the Store port on one SQLite file.
 
-Joins the parts: the writer and its inline commits, the readers, the locks by which processes see
-one another. All SQL is in the parts.
+Says which part does what, on the writer or on a reader, and who hears of it. Opening and closing
+is in database.py, all SQL in the parts.
 """
 
 from __future__ import annotations
 
-import asyncio
 import logging
 import os
 import time
@@ -18,7 +17,7 @@ from typing import Any, Final, Literal
 
 import msgspec
 
-from perdure.model.errors import InvalidOptions, StoreError, Unsupported
+from perdure.model.errors import InvalidOptions, StoreError
 from perdure.stores.answers import (
     Beat,
     Claim,
@@ -51,17 +50,14 @@ from perdure.stores.rows import (
 )
 from perdure.stores.sqlite import claims, mailbox, moving, reads, versions, workers
 from perdure.stores.sqlite.children import Sent, carry_out
-from perdure.stores.sqlite.driver import Connection, Error, check_version, data_version
+from perdure.stores.sqlite.database import Database
+from perdure.stores.sqlite.driver import Connection, data_version
 from perdure.stores.sqlite.due import Due, look
-from perdure.stores.sqlite.in_place import InPlace
 from perdure.stores.sqlite.journal import commit_rows
-from perdure.stores.sqlite.locks import FileLock, WorkerLocks
-from perdure.stores.sqlite.migrate import check_current, check_place
-from perdure.stores.sqlite.opening import opened, prepare
+from perdure.stores.sqlite.locks import WorkerLocks
 from perdure.stores.sqlite.purge import purge
 from perdure.stores.sqlite.queries import query
 from perdure.stores.sqlite.readers import Readers
-from perdure.stores.sqlite.sharing import lock_file
 from perdure.stores.sqlite.starts import start_runs
 from perdure.stores.sqlite.watch import Watch
 from perdure.stores.sqlite.writer import Done, Writer
@@ -103,17 +99,12 @@ class SqliteStore:
             raise InvalidOptions(f"synchronous={synchronous!r}: use 'full' or 'normal'")
         # The real path, so that all who open the file by any name share its locks.
         self.path = Path(os.path.realpath(text))
-        self._synchronous = synchronous
-        self._unsafe = unsafe
-        self._read_only = read_only
         self._timeout = busy_timeout
-        self._lock: FileLock | None = None
-        self._in_place = InPlace(self.path)
         self._workers = WorkerLocks(Path(f"{self.path}-workers"))
-        self._writer: Writer | None = None
-        self._readers: Readers | None = None
-        #: Of a store that is only read: the connection by which it notices writes.
-        self._looking: Connection | None = None
+        self._database = Database(
+            self.path, self._workers, safe=synchronous == "full", unsafe=unsafe,
+            read_only=read_only, timeout=busy_timeout,
+        )  # fmt: skip
         self._hints = Hints()
         self._watch: Watch | None = None
         self._due = Due()
@@ -124,72 +115,16 @@ class SqliteStore:
     # -------------------------------------------------------------------------- opening, closing
 
     async def open(self) -> None:
-        if self._readers is not None:
-            return
-        if self._read_only:
-            self._looking = await asyncio.to_thread(self._look)
-        else:
-            db = await asyncio.to_thread(self._open)
-            self._writer = Writer(db, self.path, timeout=self._timeout, check=self._in_place.check)
-        self._readers = Readers(self.path, timeout=self._timeout, only=self._read_only)
-
-    def _look(self) -> Connection:
-        """Check what is only to be read."""
-        check_version()
-        check_place(self.path)
-        if not self.path.exists():
-            raise StoreError(f"database {self.path} does not exist: check the path")
-        return opened(self.path, "ro", lambda db: check_current(db, self.path), self._timeout)
-
-    def _open(self) -> Connection:
-        check_version()
-        check_place(self.path)
-        self._lock = lock_file(self.path, unsafe=self._unsafe, timeout=self._timeout)
-        try:
-            return opened(self.path, "rwc", self._prepare, self._timeout)
-        except BaseException:
-            self._release_lock()
-            raise
-
-    def _prepare(self, db: Connection) -> None:
-        prepare(db, self.path, safe=self._synchronous == "full")
-        self._in_place.remember()
-
-    def _release_lock(self) -> None:
-        if self._lock is not None:
-            self._lock.release()
-            self._lock = None
+        await self._database.open()
 
     async def close(self) -> None:
-        writer, readers = self._writer, self._readers
-        if readers is None:
+        if not self._database.is_open:
             return
-        self._writer = self._readers = None
         self._hints.end_all()
         if self._watch is not None:
             self._watch.close()
             self._watch = None
-        if self._looking is not None:
-            self._looking.close()
-            self._looking = None
-        try:
-            await readers.close()
-            if writer is not None:
-                await writer.close(self._finish)
-        finally:
-            self._workers.leave_all()
-            self._release_lock()
-
-    def _finish(self, db: Connection) -> None:
-        """The last work of the writer. Closing the last connection copies the log and removes
-        it; with other processes there, theirs will be the last."""
-        try:
-            if self._lock is not None and self._lock.alone():
-                # On a full disk it fails: what is in the log is durable there, too.
-                with suppress(Error):
-                    db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
-        finally:
-            db.close()
+        await self._database.close()
 
     def now(self) -> int:
         return time.time_ns() // 1000
@@ -197,13 +132,14 @@ class SqliteStore:
     # ----------------------------------------------------------------------------------- writing
 
     def commit(self, rows: Sequence[JournalRow], done: CommitDone) -> None:
-        if self._writer is None:
-            done(self._no_writer())
+        writer = self._database.writer
+        if writer is None:
+            done(self._database.no_writer())
             return
         if any(type(row.change) in _FREES or row.outgoing for row in rows):
             done = self._freeing(done)
         work = self._telling(partial(commit_rows, rows=rows), done)
-        self._writer.submit(*work, len(rows), aside=len(rows) > _FEW)
+        writer.submit(*work, len(rows), aside=len(rows) > _FEW)
 
     def _told(self, sent: Sent) -> None:
         """Let others in this process know what runs were told of one another."""
@@ -212,13 +148,14 @@ class SqliteStore:
             self._hints.give_posted([m for m, _ in sent], [p for _, p in sent])
 
     def start(self, runs: Sequence[NewRun], done: StartDone) -> None:
-        if self._writer is None:
-            done(self._no_writer())
+        writer = self._database.writer
+        if writer is None:
+            done(self._database.no_writer())
             return
         if any(new.owner is None for new in runs):
             done = self._freeing(done)
         work = self._telling(partial(start_runs, runs=runs), done)
-        self._writer.submit(*work, 2 * len(runs), aside=len(runs) > _FEW)
+        writer.submit(*work, 2 * len(runs), aside=len(runs) > _FEW)
 
     def _telling(self, do: Any, done: Any) -> tuple[Callable[[Connection], Any], Done[Any]]:
         """Work by which runs are told of one another, and the answer to it."""
@@ -283,16 +220,8 @@ class SqliteStore:
     ) -> Callable[[], None]:
         self._read  # noqa: B018  # raises unless the store is open
         if self._watch is None:
-            self._watch = Watch(self._data_version, self._hints.give)
+            self._watch = Watch(self._database.version, self._hints.give)
         return self._hints.subscribe(call, posted)
-
-    def _data_version(self) -> int | None:
-        if self._writer is not None:
-            return self._writer.peek(data_version)
-        try:
-            return None if self._looking is None else data_version(self._looking)
-        except Error:
-            return None
 
     def _freeing(self, done: Callable[[Any], None]) -> Callable[[Any], None]:
         """What is written makes runs due, now or later."""
@@ -340,7 +269,8 @@ class SqliteStore:
             return reads.describe_run(db, definition, id)
 
         # One row by its key takes less than the way to a reader's thread and back.
-        row = None if self._writer is None else self._writer.peek(work)
+        writer = self._database.writer
+        row = None if writer is None else writer.peek(work)
         return await self._read.read(work) if row is None else row
 
     # ----------------------------------------------------------------------------------- workers
@@ -363,9 +293,7 @@ class SqliteStore:
         return 0
 
     def extend(self, worker: str) -> bool:
-        if self._writer is None:
-            raise self._no_writer()
-        self._in_place.check()
+        self._database.check()
         return workers.extend_beside(self.path, worker, self.now, self._timeout)
 
     async def beat(self, worker: str) -> Beat:
@@ -432,26 +360,14 @@ class SqliteStore:
     @property
     def _quiet(self) -> Writer:
         """The writer, for what makes no run due."""
-        if self._writer is None:
-            raise self._no_writer()
-        return self._writer
+        return self._database.writing
 
     @property
     def _write(self) -> Writer:
         """The writer, for what may make some run due."""
         self._due.changed()
-        return self._quiet
+        return self._database.writing
 
     @property
     def _read(self) -> Readers:
-        if self._readers is None:
-            raise self._not_open()
-        return self._readers
-
-    def _no_writer(self) -> Exception:
-        if self._readers is None:
-            return self._not_open()
-        return Unsupported(f"store {self.path} was opened to be read only: nothing was changed")
-
-    def _not_open(self) -> StoreError:
-        return StoreError(f"store {self.path} is not open: await open() first")
+        return self._database.reading

@@ -195,11 +195,11 @@ def test_old_rows_are_forgotten_by_the_purge_and_the_run_goes_on(tmp_path: Path)
             for _ in range(5):
                 await started.signal(news, LARGE)
                 await asyncio.sleep(0.1)
-            assert store._writer is not None
+            assert store._database.writer is not None
             counted = "SELECT count(*), min(seq) FROM journal"
-            before = await store._writer.call(lambda db: db.execute(counted).fetchone())
+            before = await store._database.writer.call(lambda db: db.execute(counted).fetchone())
             assert await store.purge(10) == 0
-            after = await store._writer.call(lambda db: db.execute(counted).fetchone())
+            after = await store._database.writer.call(lambda db: db.execute(counted).fetchone())
             base = (await store.describe("inbox", "1")).base_seq
             assert before[1] == 1
             assert after[1] == base > 1

@@ -10,7 +10,7 @@ from perdure import step
 from perdure.flow.context import Context
 from perdure.flow.signal import Signal
 from perdure.flow.workflow import workflow
-from perdure.kernel.code.replay import GRACE
+from perdure.kernel.run import GRACE
 from perdure.model.errors import RunFinished
 from tests.unit.kernel.code.board import Board
 

@@ -10,7 +10,7 @@ from perdure.flow.context import Context
 from perdure.flow.signal import Channel
 from perdure.flow.workflow import workflow
 from perdure.kernel.actions import Continued
-from perdure.kernel.code.replay import since_continued
+from perdure.kernel.code.script import since_continued
 from perdure.kernel.code.stuck import Stuck
 from perdure.kernel.fold import fold
 from tests.unit.kernel.code.board import Board

@@ -13,7 +13,7 @@ from perdure.flow.context import Context
 from perdure.flow.signal import Channel, Signal
 from perdure.flow.workflow import Workflow, workflow
 from perdure.kernel.actions import CreateTask
-from perdure.kernel.code.call import SCOPE
+from perdure.kernel.code.scopes import SCOPE
 from perdure.kernel.events import RunRetried
 from perdure.model.errors import InvalidRequest, RunActive
 from tests.unit.kernel.code.board import Board

@@ -9,7 +9,7 @@ import pytest
 from perdure import step
 from perdure.flow.context import Context
 from perdure.flow.workflow import workflow
-from perdure.kernel.code.replay import GRACE
+from perdure.kernel.run import GRACE
 from perdure.model.errors import RunFinished, StepFailed
 from tests.unit.kernel.code.board import Board
 

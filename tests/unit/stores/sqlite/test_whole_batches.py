@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 
 from perdure.conformance.rows import key, new, row
-from perdure.stores.children import ChildStart
-from perdure.stores.rows import Finish, JournalRow, Release, Stall
+from perdure.stores.rows import ChildStart, Finish, JournalRow, Release, Stall
 from perdure.stores.sqlite.children import carry_out
 from perdure.stores.sqlite.driver import Connection, sqlite3
 from perdure.stores.sqlite.journal import commit_rows
