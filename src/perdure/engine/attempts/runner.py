@@ -73,6 +73,8 @@ class Runner(Coroutine[Any, Any, None]):
     def __getattr__(self, name: str) -> Any:
         """`cr_frame`, `cr_running`, `__qualname__` and what else is asked of a task's coroutine, to
         show it or to know how it stands: as the coroutine that waits here."""
+        if name == "_part":  # it was never made, since an interrupt came: nothing stands here
+            return None
         part = self._part
         stands = part if isinstance(part, CoroutineType) else getattr(part, "steps", _ENDED)
         return getattr(stands, name)

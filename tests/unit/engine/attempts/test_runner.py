@@ -273,3 +273,9 @@ def test_what_begins_beside_an_attempt_that_waits_does_not_wait_for_it(
             assert asyncio.get_running_loop().time() < 21
 
     run(main())
+
+
+def test_a_runner_that_an_interrupt_kept_from_being_made_goes_quietly() -> None:
+    unmade = Runner.__new__(Runner)
+    assert unmade.cr_frame is None
+    unmade.close()
