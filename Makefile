@@ -12,8 +12,9 @@
 .SUFFIXES:
 .PHONY: help setup demo test newest newest-setup compiled check bench clean oracle
 
-# xdist workers, and anything more for pytest.
-WORKERS ?= 2
+# xdist workers, and anything more for pytest. One more than the cores of the smallest machine that
+# this runs on: much of what tests take that start processes is waited.
+WORKERS ?= 3
 ARGS ?=
 
 # Compiled once, read by every worker and by every process that a test starts; what tests write
