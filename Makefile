@@ -10,14 +10,20 @@
 
 .DEFAULT_GOAL := help
 .SUFFIXES:
-.PHONY: help setup demo test newest check bench clean oracle
+.PHONY: help setup demo test newest newest-setup compiled check bench clean oracle
 
-# xdist workers, and anything more for pytest.
-WORKERS ?= 2
+# xdist workers, and anything more for pytest. One more than the cores of the smallest machine that
+# this runs on: much of what tests take that start processes is waited.
+WORKERS ?= 3
 ARGS ?=
+
+# Compiled once, read by every worker and by every process that a test starts; what tests write
+# themselves is never compiled (tests/conftest.py).
+unexport PYTHONDONTWRITEBYTECODE
 
 BIN := .venv/bin
 ORACLE := cel-expr-python==0.1.3
+UNITS := tests/unit tests/conformance
 PIP := -m pip --disable-pip-version-check -qq install
 
 help:
@@ -41,23 +47,34 @@ demo: .venv/.installed
 
 test: .venv/.installed oracle
 	@echo "== tests"
+	@$(BIN)/python -m compileall -q src tests
 	@$(BIN)/python -m pytest -q -n $(WORKERS) --dist worksteal $(ARGS)
 
 # The same code on the newest Python that is here, where that is another one: what only its asyncio
 # or typing does otherwise shows in these.
-newest: .venv/.installed
+newest: newest-setup
+	@if [ ! -e .venv-newest/.installed ]; then \
+	    echo "!! no newer Python than 3.11 was found: nothing is run on one"; exit 0; fi; \
+	echo "== tests on $$(cat .venv-newest/.installed)"; \
+	.venv-newest/bin/python -m pytest -q -n $(WORKERS) --dist worksteal $(UNITS)
+
+newest-setup: .venv/.installed
 	@found=$$(for minor in 14 13 12; do sh .ci/find-python $$minor && break; done); \
-	if [ -z "$$found" ]; then echo "!! no newer Python than 3.11 was found: nothing is run on one"; \
-	    exit 0; fi; \
+	if [ -z "$$found" ]; then rm -rf .venv-newest; exit 0; fi; \
 	version=$$($$found --version); \
 	if [ "$$(cat .venv-newest/.installed 2>/dev/null)" != "$$version" ] \
 	    || [ pyproject.toml -nt .venv-newest/.installed ]; then \
 	    echo "== building .venv-newest with $$version"; \
 	    rm -rf .venv-newest && $$found -m venv .venv-newest \
 	        && .venv-newest/bin/python $(PIP) -e '.[dev]' \
-	        && echo "$$version" >.venv-newest/.installed; fi; \
-	echo "== tests on $$version"; \
-	.venv-newest/bin/python -m pytest -q -n $(WORKERS) --dist worksteal tests/unit tests/conformance
+	        && echo "$$version" >.venv-newest/.installed; fi
+
+# What the tests import, compiled before the workers start, each of which would do it anew.
+compiled: .venv/.installed
+	@$(BIN)/python -m compileall -q src tests
+	@$(BIN)/python -m pytest -q --collect-only >/dev/null
+	@[ ! -e .venv-newest/.installed ] \
+	    || .venv-newest/bin/python -m pytest -q --collect-only $(UNITS) >/dev/null
 
 check: .venv/.installed
 	@echo "== format" && $(BIN)/ruff format --check --quiet .

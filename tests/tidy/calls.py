@@ -122,6 +122,7 @@ def banned_imports(source: Source) -> list[str]:
 def banned_calls(source: Source) -> list[str]:
     """Calls (also mentions, so that no alias hides them) that the source's floor may not make."""
     problems = []
+    floor = source.floor
     known = aliases(source.tree)
     called = {id(node.func) for node in ast.walk(source.tree) if isinstance(node, ast.Call)}
     for node in ast.walk(source.tree):
@@ -135,11 +136,11 @@ def banned_calls(source: Source) -> list[str]:
             problems.append(f"{where}: use {NOWHERE[name]}")
         elif name in ONCE and str(source.path) != ONCE[name][0]:
             problems.append(f"{where}: use {ONCE[name][1]}")
-        elif source.floor in PURE | DOORS and name in CLOCK_METHODS:
+        elif floor in PURE | DOORS and name in CLOCK_METHODS:
             problems.append(f"{where}: time comes from the event, not from a clock")
-        elif source.floor in PURE and name == "open":
-            problems.append(f"{where}: no files on floor {source.floor}")
-        elif source.floor not in PROGRAMS and name in PROGRAM_ONLY:
+        elif floor in PURE and name == "open":
+            problems.append(f"{where}: no files on floor {floor}")
+        elif floor not in PROGRAMS and name in PROGRAM_ONLY:
             problems.append(f"{where}: only the cli may")
     return problems
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable, Mapping
+from functools import cache
 
 from tests.tidy.tree import Source
 
@@ -23,6 +24,7 @@ def large_files(sources: Iterable[Source], allowed: Mapping[str, str]) -> list[s
     return problems
 
 
+@cache
 def functions(source: Source) -> list[tuple[str, int]]:
     """Every function of a file as (path:line name, lines from `def` to its end)."""
     kinds = (ast.FunctionDef, ast.AsyncFunctionDef)

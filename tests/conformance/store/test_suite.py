@@ -220,8 +220,11 @@ class BelievesTooLong(MemoryStore):
     ],
 )
 def test_a_store_with_one_thing_wrong_is_caught_by_the_case_about_it(
-    broken: type[MemoryStore], found: str
+    broken: type[MemoryStore], found: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    # What a store in this process does not tell at once it never tells.
+    monkeypatch.setattr("perdure.conformance.store.hints._PATIENCE", 0.5)
+
     class Suite(MemorySuite):
         def begin(self) -> None:
             self._memory = broken()

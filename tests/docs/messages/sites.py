@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
+from functools import cache
 from typing import Final
 
 import msgspec
@@ -42,6 +43,7 @@ class Site(msgspec.Struct, frozen=True):
         return f"{self.where}: {self.start}"
 
 
+@cache
 def sites() -> list[Site]:
     """All places of all floors that graphs use."""
     found = [site for source in sources("src") if source.floor in FLOORS for site in _sites(source)]

@@ -34,12 +34,10 @@ from tests.virtual.crashing import (
     until_crash,
 )
 from tests.virtual.engines import engine_on, graph, node, task
-from tests.virtual.loop import run
 from tests.virtual.stores import VirtualStore
+from tests.virtual.threads import run
 
 LARGE = "x" * 6000
-#: Real seconds a jump in time waits for the threads of SQLite.
-PATIENCE = 0.002
 
 Made = Counter[tuple[str, int]]
 made: Made = Counter()
@@ -157,7 +155,7 @@ async def crash_once(opener: Opener, name: str, at: int, when: When) -> bool:
 def test_a_crash_at_any_write_changes_no_result_and_repeats_only_what_was_in_flight(
     opener: Opener, name: str, when: When
 ) -> None:
-    points = run(crash_points(lambda at: crash_once(opener, name, at, when)), PATIENCE)
+    points = run(crash_points(lambda at: crash_once(opener, name, at, when)))
     assert points >= 4, f"only {points} crash points"
 
 
@@ -178,4 +176,4 @@ def test_a_run_ends_though_every_process_dies_at_its_third_write(
         else:
             raise AssertionError("no end after 30 crashes")
 
-    run(main(), PATIENCE)
+    run(main())

@@ -26,11 +26,9 @@ from tests.virtual.crashing import (
     until_crash,
 )
 from tests.virtual.engines import engine_on, graph, task
-from tests.virtual.loop import run
+from tests.virtual.threads import run
 
 LARGE = "x" * 6000
-#: Real seconds a jump in time waits for the threads of SQLite.
-PATIENCE = 0.002
 
 go = Signal("go", int)
 news = Channel("news", int)
@@ -214,5 +212,5 @@ def test_a_crash_at_any_write_makes_no_second_child_and_loses_no_end(
     fresh: Callable[[], Opener], name: str, when: When
 ) -> None:
     # scenarios 51, 208
-    points = run(crash_points(lambda at: crash_once(fresh, name, at, when)), PATIENCE)
+    points = run(crash_points(lambda at: crash_once(fresh, name, at, when)))
     assert points >= 6, f"only {points} crash points"

@@ -43,11 +43,9 @@ from tests.virtual.crashing import (
     until_crash,
 )
 from tests.virtual.engines import engine_on, graph, node, task, wait, wait_for
-from tests.virtual.loop import run
 from tests.virtual.stores import VirtualFile, VirtualStore
+from tests.virtual.threads import run
 
-#: Real seconds a jump in time waits for the threads of SQLite.
-PATIENCE = 0.002
 LARGE = "x" * 6000
 
 #: How often an attempt was made, by its task.
@@ -239,5 +237,5 @@ def check(rows: list[StoredRow], row: Any, recorded: list[StoredRow], before: se
 def test_a_crash_at_any_write_changes_neither_what_a_run_waits_for_nor_how_it_ends(
     opener: Opener, name: str, when: When
 ) -> None:
-    points = run(crash_points(lambda at: crash_once(opener, name, at, when)), PATIENCE)
+    points = run(crash_points(lambda at: crash_once(opener, name, at, when)))
     assert points >= 4, f"only {points} crash points"

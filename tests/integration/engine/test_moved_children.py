@@ -12,8 +12,8 @@ from perdure import Canceled, Context, Signal, workflow
 from perdure.client.moving import check, import_run, saved_runs
 from perdure.stores.sqlite.store import SqliteStore
 from tests.virtual.engines import client_on, engine_on, graph, killed
-from tests.virtual.loop import run
 from tests.virtual.stores import VirtualStore
+from tests.virtual.threads import run
 
 go = Signal("go", int)
 
@@ -68,4 +68,4 @@ def test_it_goes_on_waiting_for_that_run_where_it_was_moved_to(
             found = [(info.workflow, info.id) async for info in engine.runs()]
             assert sorted(found) == [("patient", "p"), ("waits", "1")]
 
-    run(main(), 0.002)
+    run(main())

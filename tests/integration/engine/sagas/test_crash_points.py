@@ -32,11 +32,9 @@ from tests.virtual.crashing import (
     until_crash,
 )
 from tests.virtual.engines import engine_on
-from tests.virtual.loop import run
+from tests.virtual.threads import run
 
 LARGE = "x" * 6000
-#: Real seconds a jump in time waits for the threads of SQLite.
-PATIENCE = 0.002
 
 #: What undos found around them: step, what its step gave, what steps noted before.
 FOUND: list[tuple[str, Any, Any]] = []
@@ -207,5 +205,5 @@ def test_a_crash_at_any_write_undoes_what_was_done_once_and_nothing_else(
     fresh: Callable[[], Opener], name: str, when: When
 ) -> None:
     # scenario 208
-    points = run(crash_points(lambda at: crash_once(fresh, name, at, when)), PATIENCE)
+    points = run(crash_points(lambda at: crash_once(fresh, name, at, when)))
     assert points >= 3, f"only {points} crash points"

@@ -21,11 +21,8 @@ from perdure.engine.worker.retention import purge
 from perdure.model.errors import Canceled, NotFound, RunFailed, TimedOut
 from perdure.stores.memory import MemoryStore
 from tests.virtual.engines import client_on, engine_on
-from tests.virtual.loop import run
 from tests.virtual.stores import VirtualFile, VirtualStore
-
-#: Real seconds a jump in time waits for the threads of SQLite.
-PATIENCE = 0.002
+from tests.virtual.threads import run
 
 SEEN: list[str] = []
 #: Whether the last step fails.
@@ -124,7 +121,7 @@ def test_a_shutdown_lets_an_undo_end_for_so_long_and_leaves_the_rest_to_the_next
             assert await told(engine.get(saga, "1")) == BOTH
         assert SEEN[len(before) :] == [*made_again, "a~undo 1", "a~undo done"]
 
-    run(main(), PATIENCE)
+    run(main())
 
 
 @pytest.mark.rule("SX-3", "D-18")
@@ -139,7 +136,7 @@ def test_nothing_cancels_an_undo(stores: Callable[[str], Fresh]) -> None:
             assert await told(running) == BOTH
         assert [*FORWARD, "b~undo 1", "b~undo done", "a~undo 1", "a~undo done"] == SEEN
 
-    run(main(), PATIENCE)
+    run(main())
 
 
 @pytest.mark.rule("D-18")
@@ -150,7 +147,7 @@ def test_a_deadline_ends_no_undo_either(stores: Callable[[str], Fresh]) -> None:
         async with engine_on(stores("shop")(), saga) as engine:
             assert await told(await started(engine, saga)) == BOTH
 
-    run(main(), PATIENCE)
+    run(main())
 
 
 def test_a_pause_holds_the_next_undo_back(stores: Callable[[str], Fresh]) -> None:
@@ -169,7 +166,7 @@ def test_a_pause_holds_the_next_undo_back(stores: Callable[[str], Fresh]) -> Non
             await running.unpause()
             assert await told(running) == BOTH
 
-    run(main(), PATIENCE)
+    run(main())
 
 
 @pytest.mark.rule("SX-2")
@@ -188,7 +185,7 @@ def test_an_undo_has_its_own_retries_and_timeout_and_one_that_fails_stops_no_oth
         tries = ["b~undo 1", "b~undo 2", "b~undo 3"]
         assert [*FORWARD, *tries, "a~undo 1", "a~undo done"] == SEEN
 
-    run(main(), PATIENCE)
+    run(main())
 
 
 @pytest.mark.rule("D-18")
@@ -225,7 +222,7 @@ def test_a_branch_in_flight_when_another_fails_is_waited_for_and_undone(
         assert SEEN[-len(undos) :] == undos
         assert ("slow ends" in SEEN) is answers
 
-    run(main(), PATIENCE)
+    run(main())
 
 
 @pytest.mark.rule("D-18")
@@ -258,7 +255,7 @@ def test_what_nobody_knows_the_end_of_is_undone_unless_it_says_otherwise(
         assert details["unknown"] == ["b"]
         assert ["a 1", *(["b~undo"] if also else []), "a~undo"] == SEEN
 
-    run(main(), PATIENCE)
+    run(main())
 
 
 def test_a_run_that_was_undone_can_be_retried_and_does_all_that_was_undone_again(
@@ -274,7 +271,7 @@ def test_a_run_that_was_undone_can_be_retried_and_does_all_that_was_undone_again
             assert (await engine.get(saga, "1").result())["pay"] == "paid"
         assert SEEN == FORWARD
 
-    run(main(), PATIENCE)
+    run(main())
 
 
 def test_a_retried_run_that_fails_again_is_undone_again(stores: Callable[[str], Fresh]) -> None:
@@ -288,7 +285,7 @@ def test_a_retried_run_that_fails_again_is_undone_again(stores: Callable[[str], 
             assert await told(engine.get(saga, "1")) == BOTH
         assert [one for one in SEEN if one.endswith("done")] == ["b~undo done", "a~undo done"]
 
-    run(main(), PATIENCE)
+    run(main())
 
 
 @pytest.mark.parametrize("after", [0.1, 1])
@@ -312,7 +309,7 @@ def test_a_run_moves_to_another_store_in_the_middle_of_undoing_and_after(
                 await running.unpause()
             assert await told(running) == BOTH
 
-    run(main(), PATIENCE)
+    run(main())
 
 
 @pytest.mark.usefixtures("purged_at_once")
@@ -330,7 +327,7 @@ def test_runs_that_were_undone_are_forgotten_after_their_retention_with_all_they
                 await running.status()
             assert await told(await started(engine, saga)) == BOTH, "its id is free again"
 
-    run(main(), PATIENCE)
+    run(main())
 
 
 @pytest.mark.usefixtures("purged_at_once")

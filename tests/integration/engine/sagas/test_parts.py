@@ -14,11 +14,9 @@ import pytest
 
 from perdure import Canceled, Failure, RunFailed, Saga, SagaContext, TimedOut
 from tests.virtual.engines import engine_on
-from tests.virtual.loop import run
 from tests.virtual.stores import VirtualFile, VirtualStore
+from tests.virtual.threads import run
 
-#: Real seconds a jump in time waits for the threads of SQLite.
-PATIENCE = 0.002
 SEEN: list[str] = []
 
 
@@ -80,7 +78,7 @@ def canceled(fresh: Callable[[], Any], child: Saga[str], after: float = 10) -> F
                 await started.result()
             return ended.value
 
-    return run(main(), PATIENCE)
+    return run(main())
 
 
 @pytest.mark.rule("D-18", "S-15")
@@ -125,7 +123,7 @@ def failed(fresh: Callable[[], Any], made: Saga[str], *children: Saga[str]) -> F
                 await engine.run(made, "ann", id="1")
             return ended.value
 
-    return run(main(), PATIENCE)
+    return run(main())
 
 
 @pytest.mark.rule("D-18", "S-15")

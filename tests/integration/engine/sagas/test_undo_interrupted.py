@@ -25,11 +25,9 @@ from perdure.model.errors import RunFailed
 from perdure.stores.moving import SavedRun
 from tests.virtual.crashing import rows_of
 from tests.virtual.engines import client_on, engine_on, killed
-from tests.virtual.loop import run
 from tests.virtual.stores import VirtualFile, VirtualStore
+from tests.virtual.threads import run
 
-#: Real seconds a jump in time waits for the threads of SQLite.
-PATIENCE = 0.002
 LARGE = "." * 6000
 
 #: The undos that were made to their ends, or failed, with the attempt.
@@ -166,7 +164,7 @@ def test_a_run_moves_through_a_file_to_another_store_in_the_middle_of_undoing(
             await ends_as_it_should(handle, engine._store)
         made_in_order(0)
 
-    run(main(), PATIENCE)
+    run(main())
 
 
 @pytest.mark.rule("S-15", "S-21", "D-20")

@@ -12,8 +12,8 @@ from perdure import Channel, Context, Failure, InvalidRequest, RunFailed, step, 
 from perdure.kernel.actions import Continued
 from perdure.stores.sqlite.store import SqliteStore
 from tests.virtual.engines import engine_on, killed
-from tests.virtual.loop import run
 from tests.virtual.stores import LateStore, VirtualStore
+from tests.virtual.threads import run
 
 news = Channel("news", Any)
 done: list[Any] = []
@@ -206,7 +206,7 @@ def test_old_rows_are_forgotten_by_the_purge_and_the_run_goes_on(tmp_path: Path)
             await started.signal(news, 1)
             assert await started.result() == [6000] * 5 + [1]
 
-    run(main(), 0.002)
+    run(main())
 
 
 @workflow(max_duration="1h")

@@ -33,11 +33,9 @@ from tests.virtual.crashing import (
     until_crash,
 )
 from tests.virtual.engines import engine_on
-from tests.virtual.loop import run
 from tests.virtual.stores import VirtualFile, VirtualStore
+from tests.virtual.threads import run
 
-#: Real seconds a jump in time waits for the threads of SQLite.
-PATIENCE = 0.002
 LARGE = "x" * 6000
 
 go = Signal("go", str)
@@ -227,5 +225,5 @@ async def crash_once(opener: Opener, name: str, at: int, when: When) -> bool:
 def test_a_crash_at_any_write_changes_nothing_of_how_a_workflow_ends(
     opener: Opener, name: str, when: When
 ) -> None:
-    points = run(crash_points(lambda at: crash_once(opener, name, at, when)), PATIENCE)
+    points = run(crash_points(lambda at: crash_once(opener, name, at, when)))
     assert points >= 4, f"only {points} crash points"

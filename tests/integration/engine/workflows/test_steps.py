@@ -11,8 +11,8 @@ import pytest
 from perdure import Context, Failure, Retry, RunFailed, StepFailed, current_step, step, workflow
 from perdure.model.errors import Permanent, TimedOut
 from tests.virtual.engines import engine_on
-from tests.virtual.loop import run
 from tests.virtual.stores import LateStore, VirtualStore
+from tests.virtual.threads import run
 
 
 def now() -> float:
@@ -49,7 +49,7 @@ def test_steps_run_in_threads_and_on_the_loop_and_give_their_outputs(
             assert await engine.run(both, 3, id="1") == [6, 8, "3 False"]
             assert now() < 1.1, "what is gathered runs side by side"
 
-    run(main(), 0.05)
+    run(main())
 
 
 @pytest.mark.rule("W-9", "W-50")
