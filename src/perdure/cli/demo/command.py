@@ -34,6 +34,7 @@ def demo(seed: int | None, keep: bool, as_json: bool) -> None:
     import tempfile
 
     from perdure.cli.demo.page import page_for
+    from perdure.cli.demo.stopping import PROCESSES
     from perdure.cli.demo.story import Teller
     from perdure.engine.handlers.http import HttpHandler
 
@@ -42,7 +43,7 @@ def demo(seed: int | None, keep: bool, as_json: bool) -> None:
     seed = secrets.randbelow(1_000_000) if seed is None else seed
     stream = sys.stderr if as_json else sys.stdout
     tell = Teller(page_for(stream), reader=stream.isatty() and not as_json)
-    _stop_once()
+    PROCESSES.stop_once()
     folder, kept = Path(tempfile.mkdtemp(prefix="perdure-demo-")), keep
     try:
         outcome = _play(tell, folder, seed)
@@ -54,31 +55,13 @@ def demo(seed: int | None, keep: bool, as_json: bool) -> None:
         tell.say(f"Its files are in {folder}; --seed {seed} draws the same moments again.")
         raise
     finally:
+        PROCESSES.end_all()
         if not kept:
             shutil.rmtree(folder, ignore_errors=True)
     _close(tell, outcome, folder if kept else None, seed)
     if as_json:
         print_json(_json(outcome, folder if kept else None, seed))
     click.get_current_context().exit(OK if outcome.held else RUN_FAILED)
-
-
-def _stop_once() -> None:
-    """Every way in which people end a program stops the demo; whoever is impatient does not stop
-    the cleaning up."""
-    import signal
-    import threading
-
-    if threading.current_thread() is not threading.main_thread():
-        return
-    numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
-
-    def stop(number: int, frame: object) -> None:
-        for each in numbers:
-            signal.signal(each, signal.SIG_IGN)
-        raise KeyboardInterrupt
-
-    for number in numbers:
-        signal.signal(number, stop)
 
 
 def _play(tell: Teller, folder: Path, seed: int) -> Outcome:

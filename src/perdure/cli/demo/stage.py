@@ -16,6 +16,7 @@ from typing import Self
 
 import msgspec
 
+from perdure.cli.demo.stopping import PROCESSES
 from perdure.cli.exits import RUN_FAILED, Trouble
 
 #: Seconds after which something is wrong.
@@ -29,13 +30,12 @@ class Shop:
 
     def __init__(self, folder: Path, seed: int) -> None:
         words = ["--port", "0", "--busy", str(seed), "--with-parent"]
-        self._process = subprocess.Popen(  # noqa: S603  the demo's own words
+        self._process = PROCESSES.begin(
             [sys.executable, "-m", "perdure.cli.demo.shop", *words],
             cwd=folder,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
-            start_new_session=True,  # Ctrl-C is for the demo, which then ends this
         )
         assert self._process.stdout is not None
         self.url = self._process.stdout.readline().strip()
@@ -59,14 +59,13 @@ class Worker:
         self.name = name
         self._said = folder / f"{name}.log"
         with self._said.open("wb") as log:
-            self._process = subprocess.Popen(  # noqa: S603  the demo's own words
+            self._process = PROCESSES.begin(
                 [sys.executable, "-m", "perdure.cli.demo.tied", *worker_words(name, files)],
                 cwd=folder,
                 env=environment(store),
                 stdin=subprocess.PIPE,
                 stdout=log,
                 stderr=log,
-                start_new_session=True,
             )
 
     @property
@@ -126,7 +125,7 @@ class Said:
 
     def __init__(self, words: Sequence[str], folder: Path, store: str) -> None:
         self._words = words
-        self._process = subprocess.Popen(  # noqa: S603  the demo's own words
+        self._process = PROCESSES.begin(
             [sys.executable, "-m", "perdure", *words],
             cwd=folder,
             env=environment(store),
@@ -134,7 +133,6 @@ class Said:
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
-            start_new_session=True,
         )
 
     def text(self) -> str:
