@@ -23,9 +23,9 @@ async def of_the_loop(wait: Callable[[], bool], folder: Path) -> None:
 async def of_a_store(wait: Callable[[], bool], folder: Path) -> None:
     store = SqliteStore(folder / "runs.db", synchronous="normal")
     await store.open()
-    assert store._writer is not None
+    assert store._database.writer is not None
     written: asyncio.Future[object] = asyncio.get_running_loop().create_future()
-    store._writer.submit(lambda db: wait(), written.set_result, aside=True)
+    store._database.writer.submit(lambda db: wait(), written.set_result, aside=True)
     await written
     await store.close()
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from typing import Any
 
 import pytest
@@ -126,6 +127,15 @@ def test_a_graph_is_killed_everywhere_too() -> None:
         assert report.repeated == {"mail": 1}
 
     asyncio.run(test())
+
+
+def test_no_thread_of_a_killed_engine_is_left() -> None:
+    before = threading.enumerate()
+    asyncio.run(crash_everywhere(sign_up, "ann", may_repeat=[mail]))
+    for thread in threading.enumerate():
+        if thread not in before:
+            thread.join(10)
+            assert not thread.is_alive(), thread.name
 
 
 def test_a_run_that_waits_for_ever_is_the_same_and_one_without_an_end_is_refused() -> None:

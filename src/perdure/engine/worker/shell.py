@@ -250,8 +250,6 @@ class Shell:
             _log.error("%s", unrecorded(left))
         await self.feed.close(max(began + grace - self.clock.monotonic(), AT_LEAST))
         await self.forget_all()
-        for handler in self._handlers.values():
-            await handler.close()
         await self.watchdog.close()
         try:
             await self.store.unregister(self.worker)
@@ -259,7 +257,8 @@ class Shell:
             _log.warning("could not sign off (%s): the next worker finds the runs", error)
 
     async def forget_all(self) -> None:
-        """Let everything in memory go; what is not durable never was."""
+        """Let everything in memory go, and what attempts were made with; what is not durable never
+        was."""
         self.commits.abandon()
         self.starts.abandon()
         for live in list(self.live.values()):
@@ -270,6 +269,8 @@ class Shell:
         self.waiters.close()
         self.timeouts.close()
         await self.tasks.end()
+        for handler in self._handlers.values():
+            await handler.close()
 
     # ------------------------------------------------------------------ asked by clients
 
