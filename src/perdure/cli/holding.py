@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from perdure.cli.output import took
-from perdure.client.run_info import time_of
+from perdure.model.moments import moment
 
 if TYPE_CHECKING:
     from perdure.cli.nodes import NodeBook
@@ -39,7 +39,7 @@ def due_since(row: RunRow, now: datetime) -> datetime | None:
         return None
     if row.ready_at > int(now.timestamp() * 1_000_000):
         return None
-    return time_of(row.ready_at)
+    return moment(row.ready_at)
 
 
 def untaken(row: RunRow, since: datetime, now: datetime, alive: int) -> tuple[str, str]:

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, Final, Protocol, Self
 from perdure.cli.node_view import OPEN, Change, NodeView
 from perdure.cli.nodes import NodeBook
 from perdure.client.history import told_of
-from perdure.client.run_info import time_of
 from perdure.kernel.plan import UNDO
+from perdure.model.moments import moment
 
 if TYPE_CHECKING:
     from perdure.engine.runs.live_run import LiveRun
@@ -194,5 +194,5 @@ def _view(node: str, state: NodeState, now: datetime) -> NodeView:
         view.attempt, view.child = 0, f"{state.child.definition}/{state.child.id}"
     if state.status == "waiting":
         view.attempt, view.since = 0, now
-        view.wake_at = None if state.wake_at is None else time_of(state.wake_at)
+        view.wake_at = None if state.wake_at is None else moment(state.wake_at)
     return view

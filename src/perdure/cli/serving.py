@@ -14,12 +14,12 @@ from perdure.cli.logs import log_to
 from perdure.cli.output import instant, moment_near, took
 from perdure.cli.reasons import reason, run_reason
 from perdure.client.engine import Engine
-from perdure.client.run_info import time_of
 from perdure.engine.attempts.secrets import Secrets
 from perdure.engine.handlers.http_options import HttpOptions
 from perdure.engine.outages import unrecorded
 from perdure.kernel.actions import CreateTask, FailTask, FinishRun, RetryTask
 from perdure.kernel.onward import Decided
+from perdure.model.moments import moment
 
 if TYPE_CHECKING:
     from perdure.cli.progress import Screen
@@ -121,7 +121,7 @@ class Told:
                 self._erred(live, action, transition.at)
             elif isinstance(action, CreateTask) and action.status == "waiting":
                 self.note(f"{_name(live)} waits at {action.node}{_for(action)}")
-                until = None if action.wake_at is None else instant(time_of(action.wake_at))
+                until = None if action.wake_at is None else instant(moment(action.wake_at))
                 waits = {"node": action.node, "signal": action.awaited_signal, "until": until}
                 self.event("waits", **_run(live), **waits)
 
@@ -164,7 +164,7 @@ def _run(live: LiveRun) -> dict[str, str]:
 
 def _for(action: Any) -> str:
     signal = f" for signal {action.awaited_signal}" if action.awaited_signal else ""
-    until = "" if action.wake_at is None else f" until {moment_near(time_of(action.wake_at))}"
+    until = "" if action.wake_at is None else f" until {moment_near(moment(action.wake_at))}"
     return signal + until
 
 

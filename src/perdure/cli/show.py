@@ -224,7 +224,7 @@ _MOMENTS: Final = frozenset({"deadline", "not_before", "wake_at"})
 
 def _value(key: str, value: Any) -> str:
     if key in _MOMENTS and isinstance(value, int):
-        from perdure.client.run_info import time_of
+        from perdure.model import moments
 
-        return moment(time_of(value)) if value else "-"
+        return moment(moments.moment(value)) if value else "-"
     return shortened(value, 60)

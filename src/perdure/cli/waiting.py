@@ -17,8 +17,8 @@ from perdure.cli.node_view import NodeView
 from perdure.cli.nodes import NodeBook
 from perdure.cli.output import moment_near, took
 from perdure.cli.reasons import reason
-from perdure.client.run_info import time_of
 from perdure.kernel.code.stuck import ENDLESS
+from perdure.model.moments import moment
 from perdure.stores.answers import Mail, RunRow
 from perdure.stores.rows import NEVER
 from perdure.stores.takeover import ENDS_STALL
@@ -79,8 +79,8 @@ def causes(standing: Standing, now: datetime, tell: Tell) -> list[Cause]:
             advice += f"; or end it without running its code: {tell('cancel', name)}"
         found.append(Cause("stalled", text, advice=advice))
     found += _pauses(standing, now, tell("unpause", name))
-    if row.not_before and time_of(row.not_before) > now and not _begun(book):
-        until = time_of(row.not_before)
+    if row.not_before and moment(row.not_before) > now and not _begun(book):
+        until = moment(row.not_before)
         found.append(Cause("start", f"it begins at {moment_near(until)}", until=until))
     found += [_node(standing, view, now, tell) for view in book.having("waiting", "pending")]
     if standing.mail:
@@ -183,7 +183,7 @@ def _for(since: datetime, now: datetime) -> str:
 def next_due(row: RunRow, book: NodeBook) -> datetime | None:
     """When the run goes on by itself at the latest; None: only when somebody acts, or at work."""
     if row.owner is None:
-        return time_of(row.ready_at) if row.ready_at < NEVER else None
+        return moment(row.ready_at) if row.ready_at < NEVER else None
     times = [view.wake_at for view in book.having("waiting") if view.wake_at is not None]
     times += [view.since for view in book.having("pending") if view.since is not None]
     if book.deadline is not None and not book.undoing:

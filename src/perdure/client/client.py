@@ -21,8 +21,8 @@ from perdure.codec.values import JsonCodec
 from perdure.drivers.native import NativeDriver
 from perdure.engine.clock import SystemClock
 from perdure.engine.ids import Ids
+from perdure.engine.listeners import CLOSING
 from perdure.engine.runs.starting import to_publish
-from perdure.engine.worker.listeners import CLOSING
 from perdure.flow.codec import Codec, TypedCodec
 from perdure.flow.driver import Driver, driver_as
 from perdure.model.definition import Definition

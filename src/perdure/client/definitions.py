@@ -12,8 +12,8 @@ from typing import Final
 
 import msgspec
 
-from perdure.client.run_info import time_of
 from perdure.model.errors import InvalidRequest, NotFound
+from perdure.model.moments import moment
 from perdure.stores.answers import DefinitionSeen
 from perdure.stores.port import Store
 from perdure.stores.rows import StoredDefinition
@@ -46,7 +46,7 @@ def infos(seen: Sequence[DefinitionSeen]) -> list[DefinitionInfo]:
         current = not found or found[-1].name != one.name
         found.append(
             DefinitionInfo(
-                one.name, one.version, one.hash, one.kind, time_of(one.created), current,
+                one.name, one.version, one.hash, one.kind, moment(one.created), current,
                 one.running, one.ended,
             )
         )  # fmt: skip

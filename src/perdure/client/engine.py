@@ -22,8 +22,8 @@ from perdure.engine.handlers.port import Handler
 from perdure.engine.handlers.saga import SagaHandler
 from perdure.engine.handlers.step import StepHandler, TypedStepHandler
 from perdure.engine.handlers.task import TaskHandler
+from perdure.engine.listeners import AT_LEAST
 from perdure.engine.runs.observing import Observer
-from perdure.engine.worker.listeners import AT_LEAST
 from perdure.engine.worker.shell import PARK_AFTER, POLL, Shell
 from perdure.expr import reveal
 from perdure.feed import ClientEvent, RunEvent, WorkflowRecord

@@ -11,13 +11,14 @@ from typing import TYPE_CHECKING, Final, Literal
 
 import msgspec
 
-from perdure.client.run_info import info_of, time_of
+from perdure.client.run_info import info_of
 from perdure.codec.journal import VALUES, decode_row
 from perdure.drivers.native import rebuild
-from perdure.engine.worker.journal import read_journal
+from perdure.engine.runs.journal import read_journal
 from perdure.kernel.moves import IllegalMove
 from perdure.model.durations import SECOND
 from perdure.model.errors import InvalidRequest, NotFound, PerdureError, RunActive
+from perdure.model.moments import moment
 from perdure.model.names import check_name, check_run_id
 from perdure.model.status import TERMINAL
 from perdure.stores.answers import LoadedRun, Mail, StoredRow
@@ -72,9 +73,9 @@ def _check_row(saved: SavedRun) -> None:
     try:
         info_of(saved.run)
         for row in saved.journal:
-            time_of(row.at)
+            moment(row.at)
         if saved.definition is not None:
-            time_of(saved.definition.created)
+            moment(saved.definition.created)
         msgspec.json.decode(saved.run.metadata, type=dict[str, str])
     except (msgspec.MsgspecError, ValueError, TypeError, OverflowError) as error:
         raise InvalidRequest(f"its row cannot be read ({error})") from error

@@ -7,7 +7,7 @@ from typing import Any, Final
 from msgspec import Raw
 
 from perdure.client.reach import Reach
-from perdure.engine.worker.retrying import RetryRequest
+from perdure.engine.runs.retrying import RetryRequest
 from perdure.flow.known import KnownWorkflow
 from perdure.model.definition import Definition
 from perdure.model.errors import NotFound

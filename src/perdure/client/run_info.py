@@ -41,13 +41,8 @@ def info_of(row: RunRow) -> RunInfo:
         version=row.version,
         status=row.status,
         metadata=msgspec.json.decode(row.metadata),
-        created=time_of(row.created),
-        finished=None if row.finished is None else time_of(row.finished),
+        created=moment(row.created),
+        finished=None if row.finished is None else moment(row.finished),
         failure=failure,
         stalled=row.stalled,
     )
-
-
-def time_of(microseconds_since_epoch: int) -> datetime:
-    """An aware UTC datetime of a stored time."""
-    return moment(microseconds_since_epoch)

@@ -12,7 +12,7 @@ from collections.abc import Callable, Coroutine
 from typing import Any
 
 from perdure.client.emitting import is_emitted
-from perdure.engine.worker.listeners import Listeners
+from perdure.engine.listeners import Listeners
 from perdure.feed import ClientEvent, RunCanceled, RunSignaled, RunStarted
 from perdure.model.errors import InvalidRequest
 from perdure.model.moments import moment

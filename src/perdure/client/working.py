@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 from perdure.client.calls import unfit
 from perdure.drivers.native import NativeDriver
-from perdure.engine.worker.retrying import RetryRequest
+from perdure.engine.runs.retrying import RetryRequest
+from perdure.engine.waiters import Waiters
 from perdure.engine.worker.shell import Shell
-from perdure.engine.worker.waiters import Waiters
 from perdure.flow.known import KnownWorkflow
 from perdure.flow.registry import Registry
 from perdure.model.definition import Definition

@@ -15,9 +15,9 @@ from perdure.codec.values import JsonCodec
 from perdure.drivers.unowned import start_unowned
 from perdure.engine.clock import Clock
 from perdure.engine.ids import Ids
+from perdure.engine.runs.retrying import RetryRequest, Writer, retry
 from perdure.engine.runs.starting import begin, to_publish
-from perdure.engine.worker.retrying import RetryRequest, Writer, retry
-from perdure.engine.worker.waiters import Waiters
+from perdure.engine.waiters import Waiters
 from perdure.flow.known import KnownWorkflow
 from perdure.graph.definition import Graph
 from perdure.kernel.protocol import Deps

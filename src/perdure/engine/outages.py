@@ -5,11 +5,14 @@ not take is named.
 
 from __future__ import annotations
 
+import asyncio
 import logging
-from collections.abc import Callable, Sequence
-from typing import Final
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Final, TypeVar
 
-from perdure.model.errors import StoreError
+from perdure.model.errors import PayloadMissing, StoreError
+
+T = TypeVar("T")
 
 _log = logging.getLogger("perdure.engine")
 
@@ -19,6 +22,9 @@ LONGEST_PAUSE: Final = 300.0
 #: Seconds after which somebody who failed and has not asked again is taken to be gone: tries are
 #: never so far apart.
 GIVEN_UP: Final = 60.0
+#: Seconds between a try at reading and the next, doubled each time up to the most.
+FIRST_DELAY: Final = 0.05
+LONGEST_DELAY: Final = 5.0
 #: Runs that are named; of more it is only said how many there are.
 NAMED: Final = 10
 #: What runs in memory ask the store for, in words.
@@ -55,6 +61,22 @@ class Outages:
             away = now - self._since
             self._say(now, f"the store is away for {away:.0f} s now ({asking}: {error})")
         self._failing[asking] = now
+
+    async def read(self, ask: Callable[[], Awaitable[T]]) -> T:
+        """What the store answers, asked until it does. Raises PayloadMissing."""
+        delay = FIRST_DELAY
+        while True:
+            try:
+                answer = await ask()
+            except PayloadMissing:
+                raise
+            except StoreError as error:
+                self.note(READING, error)
+                await asyncio.sleep(delay)
+                delay = min(delay * 2, LONGEST_DELAY)
+            else:
+                self.note(READING, None)
+                return answer
 
     def _forget(self, now: float) -> None:
         """Whoever has given up: a run that left memory does not read on."""

@@ -55,7 +55,7 @@ _UNKNOWN: Final = FailureRecord("unknown", "no reason was recorded")
 
 
 class Standing(Protocol):
-    """A run as it stands after the action."""
+    """A run as it stands once the action is durable, or later."""
 
     @property
     def run(self) -> Run:

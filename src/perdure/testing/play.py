@@ -19,7 +19,7 @@ from perdure.engine.handlers.port import Attempt
 from perdure.engine.handlers.step import StepHandler
 from perdure.engine.handlers.task import TaskHandler
 from perdure.engine.runs.coding import recall
-from perdure.engine.worker.journal import fetch_context, read_journal
+from perdure.engine.runs.journal import fetch_context, read_journal
 from perdure.flow.binding import function_signature
 from perdure.flow.calling import STEP_TYPE
 from perdure.flow.step import Step

@@ -126,7 +126,7 @@ class Stage:
         try:
             started = shell.starts.start(request)
             self._key = (started if isinstance(started, Started) else await started).key
-            senders = [shell.spawn(self._send(sent)) for sent in self._sent]
+            senders = [shell.tasks.spawn(self._send(sent)) for sent in self._sent]
             loop.before_jump = self._look
             await self._over.wait()
             loop.before_jump = None

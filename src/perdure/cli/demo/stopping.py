@@ -26,6 +26,7 @@ class Processes:
     def stop_once(self) -> None:
         """From now on these signals stop the demo, the first of them: whoever is impatient does
         not stop the cleaning up."""
+        self._begun, self._stopped = [], False
         if threading.current_thread() is threading.main_thread():
             for number in SIGNALS:
                 signal.signal(number, self._stop)

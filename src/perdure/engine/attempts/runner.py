@@ -61,7 +61,7 @@ class Runner(Coroutine[Any, Any, None]):
         part, self._part = self._part, None
         if type(part) is not Waiting or isinstance(error, (*ENDINGS, asyncio.CancelledError)):
             raise error
-        part.runners.cannot(part.order, error)
+        part.whose.cannot(part.order, error)
         return None
 
     def close(self) -> None:

@@ -82,7 +82,7 @@ class Whose(Protocol):
 
 class Waiting(msgspec.Struct, eq=False):
     """An attempt from where it first waits, with its coroutine (`steps`) and that one's context: a
-    runner.Part, and a timeouts.Watch. Each attempt that waits has one: it is kept small."""
+    part.Part, and a timeouts.Watch. Each attempt that waits has one: it is kept small."""
 
     order: Order
     step: EngineStep
@@ -92,7 +92,7 @@ class Waiting(msgspec.Struct, eq=False):
     #: What it first waits for; None once that is known to the task.
     awaited: Any
     #: Whose attempt it is, and the task that it is made in: set as soon as that is known.
-    runners: Whose = None  # type: ignore[assignment]
+    whose: Whose = None  # type: ignore[assignment]
     task: asyncio.Task[Any] = None  # type: ignore[assignment]
     #: How it ended.
     report: Report | None = None
@@ -129,7 +129,7 @@ class Waiting(msgspec.Struct, eq=False):
 
     def following(self) -> Part | None:
         """See Part.following."""
-        return self.runners.heard(self)
+        return self.whose.heard(self)
 
     def on_expiry(self) -> None:
         """Its time is over."""

@@ -15,7 +15,7 @@ from perdure.model.errors import Canceled, Failure
 
 #: `TimeoutError` is what asyncio, sockets and perdure's own TimedOut raise.
 _NO_ANSWER: Final = (TimeoutError, Canceled, asyncio.CancelledError, Unrecordable)
-#: What a coroutine that nobody closed raised as if somebody had (see engine.stepping).
+#: What a coroutine that nobody closed raised as if somebody had (see attempts.stepping).
 _CLOSED: Final = GeneratorExit.__name__
 
 

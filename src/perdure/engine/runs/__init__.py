@@ -1,4 +1,4 @@
 """Runs in memory: what happens to them, what they decide, and what follows once it is durable.
 
-`host` is what they ask of the worker that holds them.
+`holder` is what they ask of the worker that holds them.
 """

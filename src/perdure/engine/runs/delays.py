@@ -1,6 +1,5 @@
-"""Delays: workflows whose start was delayed, until they begin.
-
-A graph has begun with its start, and each of its nodes has a time; code has none before it runs.
+"""Delays: when a run begins that has not. Code that was delayed, or has not had its first turn; of
+a delayed graph, when it asks for its first children: its other nodes have times of their own.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ if TYPE_CHECKING:
 BEGIN: Final = "~begin"
 
 
-def begin_at(live: LiveRun, due: int, created: int = 0) -> None:
+def arm_beginning(live: LiveRun, due: int, created: int = 0) -> None:
     """See that a workflow which has not begun does so at its time. `created`: since when its time
     counts, if it is not known and the run is not delayed; 0 = it is known."""
     machine, limit = live.machine, live.definition.max_duration

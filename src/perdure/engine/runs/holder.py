@@ -87,7 +87,7 @@ class Holder(Protocol):
         """A run belongs to another worker now, or to none: forget it."""
 
     def left(self, live: LiveRun, verdict: Any, /) -> None:
-        """A run that could not go on was let go of, if the store says so."""
+        """The row by which a run is let go of was answered: it is held here no more."""
 
     def show(self, live: LiveRun, transition: Decided, /) -> None:
         """Tell the observers what became durable."""

@@ -1,5 +1,5 @@
-"""Launches: from the order to make an attempt to an attempt that may start: at its time, and with
-what it is given read."""
+"""Launches: from a durable order to dispatch a task to an attempt that somebody may take: at its
+time, and with what it is given read."""
 
 from __future__ import annotations
 

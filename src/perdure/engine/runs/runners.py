@@ -49,15 +49,7 @@ class Runners:
     """`orders`: attempts that may start now. `held`: the run is paused."""
 
     __slots__ = (
-        "_holder",
-        "_kept",
-        "_live",
-        "before",
-        "free",
-        "held",
-        "orders",
-        "passing",
-        "queued",
+        "_holder", "_kept", "_live", "before", "free", "held", "orders", "passing", "queued",
         "waiter",
     )  # fmt: skip
 
@@ -211,7 +203,7 @@ class Runners:
                 break
             if type(made) is Waiting:
                 self._kept[task], self.passing = order, None
-                made.runners, made.task = self, task
+                made.whose, made.task = self, task
                 return made
             # Half of is_spoilt() is enough: a cancel stays in a task until that waits.
             if made is None or live.dead or spoils(task):

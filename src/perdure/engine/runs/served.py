@@ -6,21 +6,21 @@ what the store keeps.
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from perdure.engine.outages import READING, Outages
+from perdure.engine.outages import Outages
 from perdure.model.definition import Definition
-from perdure.model.errors import NotFound, PerdureError, StoreError
+from perdure.model.errors import NotFound, PerdureError
 from perdure.stores.answers import Claim
 from perdure.stores.port import Store
 from perdure.stores.rows import StoredDefinition
 
 
 class Served:
-    """`by_name`: also by the names that they had before, under which they stand then. `own`: the
-    same, each once. `rebuild` makes a definition of a stored one."""
+    """`by_name`: the definitions whose runs this worker takes; also by the names that they had
+    before, under which they stand then. `own`: the same, each once. `rebuild` makes a definition
+    of a stored one."""
 
     def __init__(
         self,
@@ -51,23 +51,11 @@ class Served:
         was published last. Raises NotFound where nobody knows the name."""
         if (served := self.by_name.get(name)) is not None:
             return served
-        stored = await self._latest(name)
+        stored = await self._outages.read(lambda: self._store.latest_definition(name))
         known = self._known.get(stored.hash)
         if known is None or not stored.source:  # what is known of code may change
             known = self._known[stored.hash] = (self.startable or self._rebuild)(stored)
         return known
-
-    async def _latest(self, name: str) -> StoredDefinition:
-        delay = 0.05
-        while True:
-            try:
-                stored = await self._store.latest_definition(name)
-                self._outages.note(READING, None)
-                return stored
-            except StoreError as error:
-                self._outages.note(READING, error)
-                await asyncio.sleep(delay)
-                delay = min(delay * 2, 5.0)
 
     def add(self, definition: Definition[Any, Any]) -> None:
         """Serve one more definition."""

@@ -39,30 +39,9 @@ class Writing:
     take a row back (`seq`), `settling` as the run is loaded."""
 
     __slots__ = (
-        "_begins",
-        "_busy",
-        "_decided",
-        "_holder",
-        "_pumping",
-        "_read",
-        "_recorded",
-        "_sent",
-        "_submitted",
-        "_timers",
-        "dead",
-        "definition",
-        "epoch",
-        "key",
-        "leaving",
-        "machine",
-        "run",
-        "run_id",
-        "sending",
-        "seq",
-        "settling",
-        "under_way",
-        "work",
-        "workflow",
+        "_begins", "_busy", "_decided", "_holder", "_pumping", "_read", "_recorded", "_sent",
+        "_submitted", "_timers", "dead", "definition", "epoch", "key", "leaving", "machine",
+        "run", "run_id", "sending", "seq", "settling", "under_way", "work", "workflow",
     )  # fmt: skip
 
     # All set by LiveRun.

@@ -51,8 +51,8 @@ class Beats:
 
     def open(self) -> None:
         """Beat from now on."""
-        self._task = self._shell.spawn(self._go_on())
-        self._mail = self._shell.spawn(self._listen())
+        self._task = self._shell.tasks.spawn(self._go_on())
+        self._mail = self._shell.tasks.spawn(self._listen())
 
     async def close(self) -> None:
         """Beat no more."""
@@ -156,7 +156,7 @@ class Beats:
                 shell.drop(live)
         strange = {key for key in answer.held if key not in shell.live and key not in shell.in_hand}
         for key in strange & self._strange:
-            shell.spawn(self._give_back(key, shell.worker))
+            shell.tasks.spawn(self._give_back(key, shell.worker))
         self._strange = strange
 
     async def _give_back(self, key: bytes, worker: str) -> None:

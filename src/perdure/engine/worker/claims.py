@@ -1,7 +1,7 @@
 """Claims: taking runs that are due, by the hundred, for the definitions this worker serves.
 
-A run that cannot go on here (a step is gone, a journal this version cannot
-read) stalls with the reason; it is tried again whenever a worker opens.
+A run that cannot go on here (a step is gone, a journal this version cannot read) stalls with the
+reason; it is tried again whenever a worker opens.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class Claims:
         """Give stalled runs another chance, take what is due now, and go on looking."""
         await self._shell.store.unstall(list(self._shell.served.by_name))
         self.resumed += await self.take_all()
-        self._task = self._shell.spawn(self._watch())
+        self._task = self._shell.tasks.spawn(self._watch())
 
     async def close(self) -> None:
         """Claim nothing more."""
@@ -136,7 +136,7 @@ class Claims:
         live = self._shell.live.get(claim.key)
         if live is not None:
             self._shell.drop(live)
-        self._shell.spawn(self._give_back(claim, stalled, due))
+        self._shell.tasks.spawn(self._give_back(claim, stalled, due))
 
     async def _give_back(self, claim: Claim, stalled: str | None, due: int) -> None:
         """Until the store takes it: a run that nobody holds and nobody may claim is stuck."""

@@ -1,4 +1,4 @@
-"""Publishing the feed: from what became durable to events, and from events to listeners.
+"""Publishing the feed: listeners are told what became durable, as perdure.feed.recorded has it.
 
 An Observer like any other: with no listener it is not there and costs nothing.
 """
@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Any
 
-from perdure.engine.worker.listeners import Listen, Listeners
+from perdure.engine.listeners import Listen, Listeners
 from perdure.engine.worker.records import Records
 from perdure.feed import (
     ReportIgnored,
@@ -35,7 +35,7 @@ class Feed:
 
     def __init__(self, shell: Shell) -> None:
         self._shell = shell
-        self._listeners = Listeners(shell.spawn)
+        self._listeners = Listeners(shell.tasks.spawn)
         self.records = Records(shell, self._listeners)
 
     def listen(self, kind: type[Any], call: Listen) -> None:

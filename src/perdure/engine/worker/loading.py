@@ -13,14 +13,14 @@ from msgspec.structs import replace
 
 from perdure.engine.runs.children import ask_when_due
 from perdure.engine.runs.coding import bring_back, ends_by, give_up, is_given_up, is_over
-from perdure.engine.runs.delays import begin_at
+from perdure.engine.runs.delays import arm_beginning
 from perdure.engine.runs.effects import Effects
 from perdure.engine.runs.halting import halts, not_begun
+from perdure.engine.runs.journal import Recorded, fetch_context, read_journal
 from perdure.engine.runs.live_run import LiveRun
 from perdure.engine.runs.timers import DEADLINE
 from perdure.engine.runs.undecided import ends_stalled
 from perdure.engine.shielded import shielded
-from perdure.engine.worker.journal import Recorded, fetch_context, read_journal
 from perdure.kernel.code.machine import CodeMachine
 from perdure.kernel.events import DeadlineReached
 from perdure.kernel.protocol import Machine
@@ -73,7 +73,7 @@ async def bring_to_life(
         live.post(loaded.mail, *late)
         return live
     _go_on(shell.effects, live, recorded, loaded.run.not_before, loaded.run.ready_at)
-    begin_at(live, loaded.run.not_before, loaded.run.created)
+    arm_beginning(live, loaded.run.not_before, loaded.run.created)
     live.post(loaded.mail, *late)
     if not live.dead:
         ask_when_due(shell, live, loaded.mail, loaded.run.not_before)

@@ -50,7 +50,7 @@ class Parking:
         chosen = self._rested(0.0 if crowded else self._after)
         if chosen:
             self._busy = True
-            self._shell.spawn(self._let_go(chosen))
+            self._shell.tasks.spawn(self._let_go(chosen))
 
     def _rested(self, after: float) -> list[LiveRun]:
         """Those that have been at rest for so long, longest first, with nothing due soon."""

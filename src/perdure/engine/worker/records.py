@@ -27,8 +27,8 @@ from perdure.telemetry.runs import tell_run
 from perdure.telemetry.service import OPENTELEMETRY, telemetry_of
 
 if TYPE_CHECKING:
+    from perdure.engine.listeners import Listeners
     from perdure.engine.runs.live_run import LiveRun
-    from perdure.engine.worker.listeners import Listeners
     from perdure.engine.worker.shell import Shell
     from perdure.kernel.actions import FinishRun
     from perdure.telemetry.service import Telemetry
@@ -73,7 +73,7 @@ class Records:
                 live.key, live.workflow, live.run_id, live.definition.planned, live.run.trace,
                 action.failure,
             )  # fmt: skip
-            making = shell.spawn(self._make(ended, telemetry))
+            making = shell.tasks.spawn(self._make(ended, telemetry))
             self._making.add(making)
             making.add_done_callback(self._making.discard)
 

@@ -23,27 +23,27 @@ from perdure.engine.clock import Clock
 from perdure.engine.handlers.port import Handler
 from perdure.engine.ids import Ids
 from perdure.engine.lane import Lane
-from perdure.engine.outages import READING, Outages, unrecorded
+from perdure.engine.listeners import AT_LEAST
+from perdure.engine.outages import Outages, unrecorded
 from perdure.engine.runs.births import Births
 from perdure.engine.runs.effects import Effects
 from perdure.engine.runs.live_run import LiveRun
 from perdure.engine.runs.observing import Observer
+from perdure.engine.runs.retrying import RetryRequest, Writer, retry
 from perdure.engine.runs.served import Served
 from perdure.engine.runs.shared_runner import SharedRunner
 from perdure.engine.runs.starting import to_publish
 from perdure.engine.runs.unwritten import Unwritten
 from perdure.engine.shielded import shielded
 from perdure.engine.spawned import Spawned
+from perdure.engine.waiters import Waiters
 from perdure.engine.worker.beats import Beats
 from perdure.engine.worker.claims import Claims
 from perdure.engine.worker.feed import Feed
-from perdure.engine.worker.listeners import AT_LEAST
 from perdure.engine.worker.parking import Parking
 from perdure.engine.worker.post import Post
 from perdure.engine.worker.retention import purge_for_ever
-from perdure.engine.worker.retrying import RetryRequest, Writer, retry
 from perdure.engine.worker.starts import Starts
-from perdure.engine.worker.waiters import Waiters
 from perdure.engine.worker.watchdog import Watchdog
 from perdure.kernel.actions import FinishRun
 from perdure.kernel.onward import Decided
@@ -51,7 +51,7 @@ from perdure.kernel.protocol import Codec, Deps
 from perdure.kernel.run import Run
 from perdure.model.definition import Definition
 from perdure.model.durations import SECOND
-from perdure.model.errors import PayloadMissing, PerdureError, StoreError, Unsupported
+from perdure.model.errors import PerdureError, StoreError, Unsupported
 from perdure.model.policy import NO_RETRY, RetryPolicy
 from perdure.stores.answers import Started, Verdict
 from perdure.stores.port import LEASE, Store
@@ -126,7 +126,6 @@ class Shell:
         self.struck_off = False
         self.outages, self.unwritten = Outages(clock.monotonic), Unwritten()
         self.timeouts, self.tasks = Timeouts(), Spawned()
-        self.spawn = self.tasks.spawn
         self.dispatcher = Dispatcher(
             handlers, codec, clock, self.timeouts, resources, reveal, redact
         )
@@ -183,7 +182,7 @@ class Shell:
         self.watchdog.open()
         await self.claims.open()
         self.beats.open()
-        self.spawn(purge_for_ever(self.store))
+        self.tasks.spawn(purge_for_ever(self.store))
 
     async def register(self) -> int:
         """Become a worker under a new id; how many runs of dead ones were freed. Raises
@@ -293,11 +292,6 @@ class Shell:
         await retry(self.store, self.deps, request, writer)
         self.claims.look()
 
-    def ignored(self, live: LiveRun, event: Any, reason: str) -> None:
-        """A local report changed nothing, and nothing is written of it (D-38)."""
-        if self.on_ignored is not None:
-            shielded(self.on_ignored, live, event, reason)
-
     # ------------------------------------------------------------------ runs in memory
 
     def enter(self, live: LiveRun, run: Run) -> None:
@@ -332,6 +326,11 @@ class Shell:
         for observer in self.observers:
             shielded(observer.recorded, live, transition)
 
+    def ignored(self, live: LiveRun, event: Any, reason: str) -> None:
+        """A local report changed nothing, and nothing is written of it (D-38)."""
+        if self.on_ignored is not None:
+            shielded(self.on_ignored, live, event, reason)
+
     def finished(self, live: LiveRun, action: FinishRun) -> None:
         """A run's end is durable."""
         self.forget(live)
@@ -348,8 +347,8 @@ class Shell:
         self.waiters.left(live.key)
 
     def left(self, live: LiveRun, verdict: Any) -> None:
-        """A stall was answered: the run is held here no more. Where it could not be written, the
-        next beat gives back what the store still has under our name."""
+        """The row by which the run is let go of was answered: it is held here no more. Where it
+        could not be written, the next beat gives back what the store still has under our name."""
         self.forget(live)
         self.waiters.left(live.key)
         if verdict not in ("accepted", "mine"):
@@ -357,18 +356,7 @@ class Shell:
 
     async def read(self, key: bytes, place: tuple[int, int]) -> bytes:
         """A large value, tried again until the store gives it. Raises PayloadMissing."""
-        delay = 0.05
-        while True:
-            try:
-                value = (await self.store.payloads(key, [place]))[0]
-                self.outages.note(READING, None)
-                return value
-            except PayloadMissing:
-                raise
-            except StoreError as error:
-                self.outages.note(READING, error)
-                await asyncio.sleep(delay)
-                delay = min(delay * 2, 5.0)
+        return (await self.outages.read(lambda: self.store.payloads(key, [place])))[0]
 
     def _policy(self, step: str) -> RetryPolicy:
         handler = self._handlers.get("TASK")

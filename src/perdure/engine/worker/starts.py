@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from perdure.engine.lane import Lane
 from perdure.engine.runs.children import ask_again
-from perdure.engine.runs.delays import begin_at
+from perdure.engine.runs.delays import arm_beginning
 from perdure.engine.runs.live_run import LiveRun
 from perdure.engine.runs.starting import Beginning, begin
 from perdure.model.driving import StartRequest
@@ -96,7 +96,7 @@ class Starts:
         if live.dead:
             return
         if machine.may_ask:  # as all code may
-            begin_at(live, 0)
+            arm_beginning(live, 0)
             ask_again(shell, live)
         if live.work.orders and not shell.stopping:
             shell.shared_runner.take(live.work)

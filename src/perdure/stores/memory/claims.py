@@ -17,7 +17,7 @@ from perdure.stores.takeover import crash_reason
 
 
 class Claims:
-    """`moved`: is told that a run has another owner or time."""
+    """`moved`: is told where a run may have become due."""
 
     __slots__ = ("_moved", "_places", "_runs")
 

@@ -337,7 +337,7 @@ def test_records_that_cannot_be_read_keep_no_engine_from_closing(
 def test_a_listener_that_cannot_follow_loses_the_oldest_and_is_told(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr("perdure.engine.worker.listeners.LONGEST_QUEUE", 3)
+    monkeypatch.setattr("perdure.engine.listeners.LONGEST_QUEUE", 3)
     heard: list[str] = []
 
     async def main() -> None:

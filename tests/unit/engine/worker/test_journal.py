@@ -8,8 +8,8 @@ import pytest
 from msgspec import Raw
 
 from perdure.codec.journal import encode_row
-from perdure.engine.worker import journal
-from perdure.engine.worker.journal import Recorded, read_journal
+from perdure.engine.runs import journal
+from perdure.engine.runs.journal import Recorded, read_journal
 from perdure.kernel.actions import (
     AnyAction,
     Claimed,

@@ -20,9 +20,9 @@ from msgspec import Raw
 from perdure.codec.journal import encode_row
 from perdure.engine.runs.coding import close
 from perdure.engine.runs.ending import finish_of
+from perdure.engine.runs.journal import Recorded, fetch_context, read_journal
 from perdure.engine.runs.mailbox import event_of
 from perdure.engine.runs.values import fetched
-from perdure.engine.worker.journal import Recorded, fetch_context, read_journal
 from perdure.kernel.actions import Ignored, Refused, Transition
 from perdure.kernel.code.machine import CodeMachine
 from perdure.kernel.code.stuck import Stuck
