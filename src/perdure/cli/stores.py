@@ -1,5 +1,5 @@
-"""The store that a command works on: which it is unless somebody says so, what it has to be, and how
-a command that people are told to type names it."""
+"""The store that a command works on: which it is unless somebody says so, what it has to be, and
+how a command that people are told to type names it."""
 
 from __future__ import annotations
 
