@@ -29,13 +29,10 @@ _log = logging.getLogger("perdure.client")
 class Starting:
     """The starts of one client."""
 
-    __slots__ = ("_codec", "_driver", "_new_id", "_reach", "_telling")
+    __slots__ = ("_new_id", "_reach")
 
     def __init__(self, reach: Reach, new_id: Callable[[], str]) -> None:
         self._reach = reach
-        self._driver = reach.driver
-        self._codec = reach.codec
-        self._telling = reach.telling
         self._new_id = new_id
 
     async def start(
@@ -49,22 +46,22 @@ class Starting:
     ) -> Run[Any]:
         """See Client.start."""
         if not isinstance(definition, Definition):
-            definition = await self._driver.definition(declared(definition))
+            definition = await self._reach.driver.definition(declared(definition))
         if options or call is not UNOBSERVED:
             request = self._request(definition, input, options, call)
         else:
             given = None if input is None else self._reach.written(definition, input)
             request = StartRequest(definition, self._new_id(), given)
-        driver = self._driver
+        driver = self._reach.driver
         if not isinstance(driver, NativeDriver):  # that one asks as it decides
-            definition.check_input(request.input, self._codec)
+            definition.check_input(request.input, self._reach.codec)
         run: Run[Any] = Run(self._reach, definition, request.id)
         there = run._former and await self._is_there(run)
         if there or not await driver.start(request):
             call.exists()
             await self._exists(run, request, joins=joins)
-        elif self._telling.listeners.each:
-            self._telling.started(run.workflow, run.id)
+        elif self._reach.telling.listeners.each:
+            self._reach.telling.started(run.workflow, run.id)
         return run
 
     def _request(
@@ -84,7 +81,7 @@ class Starting:
             definition,
             self._new_id() if id is None else check_run_id(id),
             None if input is None else self._reach.written(definition, input),
-            None if config is None else Raw(self._codec.encode(config)),
+            None if config is None else Raw(self._reach.codec.encode(config)),
             options.get("metadata") or {},
             options.get("start_node"),
             microseconds(options["delay"], "delay") if "delay" in options else 0,
@@ -97,13 +94,13 @@ class Starting:
             await run._named()
             message = f"{run} is there already: use if_exists='join' to join it"
             raise AlreadyStarted(message, run)
-        if request.input is not None and driver_as(self._driver, NativeDriver) is not None:
-            await self._compare(run, self._codec.decode(bytes(request.input)))
+        if request.input is not None and driver_as(self._reach.driver, NativeDriver) is not None:
+            await self._compare(run, self._reach.codec.decode(bytes(request.input)))
 
     async def _is_there(self, run: Run[Any]) -> bool:
         """Whether another engine has the run, maybe under a name of before: it is asked first, as
         only a store knows with the start what a run may be recorded under."""
-        if driver_as(self._driver, NativeDriver) is not None:
+        if driver_as(self._reach.driver, NativeDriver) is not None:
             return False
         await run._named()
         return not run._former

@@ -22,7 +22,7 @@ LONGEST_PAUSE: Final = 300.0
 #: Seconds after which somebody who failed and has not asked again is taken to be gone: tries are
 #: never so far apart.
 GIVEN_UP: Final = 60.0
-#: Seconds between a try at reading and the next, doubled each time up to the most.
+#: Seconds between a try and the next, doubled each time up to the most.
 FIRST_DELAY: Final = 0.05
 LONGEST_DELAY: Final = 5.0
 #: Runs that are named; of more it is only said how many there are.
@@ -63,7 +63,7 @@ class Outages:
         self._failing[asking] = now
 
     async def read(self, ask: Callable[[], Awaitable[T]]) -> T:
-        """What the store answers, asked until it does. Raises PayloadMissing."""
+        """What the store answers, asked until it does. Raises PayloadMissing, and a refusal."""
         delay = FIRST_DELAY
         while True:
             try:

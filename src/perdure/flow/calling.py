@@ -17,10 +17,17 @@ from perdure.flow.typed import Reader
 from perdure.kernel.code.call import STEP, Call, How
 from perdure.kernel.code.calls import Calls
 from perdure.kernel.code.loop import WorkflowLoop
+from perdure.model.policy import RetryPolicy
 
 #: The type of a workflow's step calls, by which the engine finds their handler.
 STEP_TYPE: Final = "STEP"
 _encode: Final = JsonCodec().encode
+
+
+def how_of(step: object, policy: RetryPolicy, timeout: int, queue: str) -> How:
+    """How the engine is to run a call of a step; `timeout` in µs, 0 = no limit."""
+    chosen = None if queue == "default" else queue
+    return How(STEP_TYPE, timeout, step, policy=policy, queue=chosen)
 
 
 class Callee(Protocol):

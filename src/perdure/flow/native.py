@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Final
 
 from msgspec import Raw
 
-from perdure.flow.calling import STEP_TYPE
+from perdure.flow.calling import how_of
 from perdure.flow.runtime import RawCase, StepCall
-from perdure.kernel.code.call import STEP, WAIT, Call, How
+from perdure.kernel.code.call import STEP, WAIT, Call
 from perdure.kernel.code.calls import Calls
 from perdure.kernel.code.waits import await_first
 from perdure.model.errors import NoCases, Unsupported
@@ -64,8 +64,7 @@ class NativeRuntime:
             raise Unsupported(
                 f"step {call.name}: this engine calls steps, not names: give the step"
             )
-        queue = None if call.queue == "default" else call.queue
-        how = How(STEP_TYPE, call.timeout, call.step, policy=call.policy, queue=queue)
+        how = how_of(call.step, call.policy, call.timeout, call.queue)
         input = None if call.input is None else Raw(call.input)
         made = Call(self.calls.named(call.name), STEP, input, how)
         return self._output(made)

@@ -18,7 +18,7 @@ from msgspec import UNSET, UnsetType
 
 from perdure.flow import declaring, legible
 from perdure.flow.binding import Arguments, Binder, function_signature, resolved
-from perdure.flow.calling import STEP_TYPE, Callee, call_step
+from perdure.flow.calling import Callee, call_step, how_of
 from perdure.flow.fitting import Misfit, misfits
 from perdure.flow.packing import Packer
 from perdure.flow.typed import Reader, reader
@@ -122,9 +122,7 @@ class Step(Generic[P, R]):
     @cached_property
     def how(self) -> How:
         """How the engine runs calls made inside a workflow."""
-        queue = None if self._queue == "default" else self._queue
-        policy = self._retry.policy
-        return How(STEP_TYPE, self._timeout, self, policy=policy, queue=queue)
+        return how_of(self, self._retry.policy, self._timeout, self._queue)
 
     @cached_property
     def read_output(self) -> Reader:

@@ -13,8 +13,9 @@ from collections.abc import Sequence
 
 from perdure.engine.runs.values import Places, ReadMany, fetched
 from perdure.kernel.actions import Continued, Transition
+from perdure.kernel.code import replay
 from perdure.kernel.code.machine import CodeMachine
-from perdure.kernel.code.script import since_continued as since
+from perdure.kernel.code.script import since_continued
 from perdure.kernel.code.stuck import Interrupted, Stuck
 from perdure.kernel.events import RunBegun
 from perdure.kernel.onward import Decided
@@ -45,12 +46,12 @@ def is_interrupted(machine: Machine) -> bool:
     return isinstance(machine, CodeMachine) and isinstance(machine.calls.stuck, Interrupted)
 
 
-def since_continued(transitions: Sequence[Decided]) -> list[Decided]:
+def this_life(transitions: Sequence[Decided]) -> list[Decided]:
     """The transitions of a journal's first row, without what was decided before the run went on as
     new: that is another life's, whose beginning is gone."""
     first, *others = transitions
     if any(isinstance(action, Continued) for action in first.actions):
-        first = since(first)
+        first = since_continued(first)
     return [first, *others]
 
 
@@ -107,7 +108,7 @@ async def recall(
     if not isinstance(machine, CodeMachine):
         return
     try:
-        replaying = machine.recall(journal)
+        replaying = replay.recall(machine, journal)
         try:
             asked = next(replaying)
             while True:

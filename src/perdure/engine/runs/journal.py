@@ -12,7 +12,7 @@ from typing import Any, Final
 import msgspec
 
 from perdure.codec.journal import decode_row
-from perdure.engine.runs.coding import since_continued
+from perdure.engine.runs.coding import this_life
 from perdure.engine.runs.launches import Inputs
 from perdure.engine.runs.values import Place
 from perdure.kernel.actions import (
@@ -77,7 +77,7 @@ def read_journal(loaded: LoadedRun) -> Recorded:
         except StoreError as error:
             raise PerdureError(f"row {row.seq} of its journal: {error}") from error
         if row.seq == loaded.run.base_seq:
-            transitions = since_continued(transitions)
+            transitions = this_life(transitions)
         recorded.transitions += transitions
         for transition in transitions:
             if type(transition) is Onward:

@@ -11,6 +11,7 @@ import logging
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
+from perdure.engine.outages import FIRST_DELAY, LONGEST_DELAY
 from perdure.engine.runs.holder import MOST_LIVE
 from perdure.engine.worker.loading import bring_to_life, until
 from perdure.model.errors import PayloadMissing, PerdureError, StoreError
@@ -140,11 +141,11 @@ class Claims:
 
     async def _give_back(self, claim: Claim, stalled: str | None, due: int) -> None:
         """Until the store takes it: a run that nobody holds and nobody may claim is stuck."""
-        delay = 0.05
+        delay = FIRST_DELAY
         while True:
             try:
                 return await self._shell.store.give_back(self._shell.worker, claim, stalled, due)
             except StoreError as error:
                 _log.warning("run %s could not be given back: %s", claim.key.hex(), error)
             await asyncio.sleep(delay)
-            delay = min(delay * 2, 5.0)
+            delay = min(delay * 2, LONGEST_DELAY)

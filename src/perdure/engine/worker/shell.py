@@ -112,18 +112,11 @@ class Shell:
         self.observers: list[Observer] = []
         #: Told of reports that changed nothing: the run, the event, why.
         self.on_ignored: Callable[[LiveRun, Any, str], None] | None = None
-        self.stopping = False
-        #: When this worker's lease may be over, by the monotonic clock: no effect starts then.
+        # How it stands, as its runs see it: see Holder.
+        self.stopping = self.held_back = self.struck_off = False
         self.lease_over = 0.0
-        #: Some attempt did not start since the lease seemed over.
-        self.held_back = False
-        #: Runs under this worker's name that are on their way into or out of its memory.
         self.in_hand: set[bytes] = set()
-        #: Runs that are to end and whose code cannot go on, each with the reason: told when they
-        #: are loaded again.
         self.given_up: dict[bytes, str] = {}
-        #: Declared dead, and not registered anew yet: it holds no run, and takes none.
-        self.struck_off = False
         self.outages, self.unwritten = Outages(clock.monotonic), Unwritten()
         self.timeouts, self.tasks = Timeouts(), Spawned()
         self.dispatcher = Dispatcher(
@@ -150,7 +143,6 @@ class Shell:
         self.watchdog = Watchdog(self)
         self.feed = Feed(self)
         self._handlers, self._info, self._alone = handlers, info, alone
-        #: The next number of this worker's tries: (worker, number) tells them apart for ever.
         self.next_commit: Callable[[], int] = count(1).__next__
         self._unsubscribe: Callable[[], None] | None = None
 

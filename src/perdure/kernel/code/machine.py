@@ -8,18 +8,16 @@ first attempt, is decided in place; all else, and whatever is out of the ordinar
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
 from typing import Any
 
 from perdure.kernel.actions import Transition
 from perdure.kernel.code.calls import NOTHING
 from perdure.kernel.code.deciding import decide_generally
-from perdure.kernel.code.replay import recall
 from perdure.kernel.code.running import Running
 from perdure.kernel.code.turns import AT_REST
 from perdure.kernel.events import Event, NodeCompleted
 from perdure.kernel.onward import Decided
-from perdure.kernel.protocol import Decision, Load, Loaded
+from perdure.kernel.protocol import Decision, Load
 from perdure.kernel.run import NodeState
 from perdure.model.errors import StoreError
 
@@ -86,7 +84,3 @@ class CodeMachine(Running):
             self.calls.payloads = {**self.calls.payloads, **answer.signals}
             self.outputs = {**self.outputs, **answer.outputs}
         return made
-
-    def recall(self, journal: Sequence[Decided]) -> Generator[Load, Loaded, None]:
-        """Bring the code to where its journal ends. Raises Stuck where it does not get there."""
-        return recall(self, journal)

@@ -19,7 +19,7 @@ from perdure import After, Channel, Context, Retry, Signal, current_step, step, 
 from perdure.client.engine import Engine
 from perdure.client.run import Run
 from perdure.codec.journal import decode_row
-from perdure.engine.runs.coding import since_continued
+from perdure.engine.runs.coding import this_life
 from perdure.kernel.fold import fold
 from perdure.model.errors import NotFound, PerdureError, StepFailed, StoreError
 from tests.virtual.crashing import (
@@ -210,7 +210,7 @@ async def crash_once(opener: Opener, name: str, at: int, when: When) -> bool:
     if recorded and rows[0].seq == recorded[0].seq:  # going on as new leaves the old life behind
         assert rows[: len(recorded)] == recorded
     assert [r.seq for r in rows] == list(range(rows[0].seq, rows[0].seq + len(rows)))
-    status = fold(since_continued([t for r in rows for t in decode_row(r.body)])).status
+    status = fold(this_life([t for r in rows for t in decode_row(r.body)])).status
     assert (status, row.owner) == (row.status, None)
     decided = task_outcomes(rows)
     assert len(decided) == len(set(decided)), "an outcome was decided twice"

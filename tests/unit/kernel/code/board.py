@@ -18,6 +18,7 @@ from perdure.codec.values import JsonCodec
 from perdure.flow.workflow import Workflow
 from perdure.kernel.actions import FinishRun, Transition
 from perdure.kernel.code.machine import CodeMachine
+from perdure.kernel.code.replay import recall
 from perdure.kernel.events import (
     ChildFinished,
     ChildStarted,
@@ -155,7 +156,7 @@ class Board:
         self.workflow = workflow or self.workflow
         self.run = fold(self.journal)
         self.machine = self.workflow.machine(self.run, self.deps)
-        for asked in self.machine.recall(self.journal):
+        for asked in recall(self.machine, self.journal):
             self._answer(asked)
 
     # ------------------------------------------------------------------ what there is
